@@ -1,0 +1,26 @@
+/**
+ * JSON values as TypeScript sees them.
+ *
+ * A number that JavaScript cannot hold exactly (16 or more digits, or an exponent) arrives as a
+ * `LosslessNumber` of the protocol room; it is an object with a `value` string and travels through unchanged.
+ */
+import type { LosslessNumber } from "lossless-json"
+
+/** Any JSON value. */
+export type Json = null | boolean | number | string | LosslessNumber | ReadonlyArray<Json> | JsonObject
+
+/** A JSON object. Keys come from outside; read them with `Object.hasOwn` or after a copy to a Map. */
+export interface JsonObject {
+  readonly [key: string]: Json | undefined
+}
+
+/** Whether a value is a JSON object (no array, no null, no number in lossless form). */
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" &&
+  value !== null &&
+  !Array.isArray(value) &&
+  !("isLosslessNumber" in value && value.isLosslessNumber === true)
+
+/** The own property `key` of a JSON object, never one of a prototype. */
+export const own = (object: JsonObject, key: string): Json | undefined =>
+  Object.hasOwn(object, key) ? object[key] : undefined

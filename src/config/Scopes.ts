@@ -1,0 +1,136 @@
+/**
+ * What a repository may not do (spec section 2; S section 12.3 rows 1 to 3, 12.4).
+ *
+ * Project, imported and plugin entries are somebody else's text. They may not reach for the user's environment, not
+ * loosen a switch, not point anywhere outside the workspace, and not declare themselves trusted. What `local`,
+ * `cli` and `dynamic` entries say counts as the user's own word.
+ */
+import type { Scope, Trust } from "./ServerDeclaration.ts"
+import type { FieldReader } from "./Fields.ts"
+
+/** Fields that only the user may write: grants and the switches of S section 12.4. */
+export const userOnlyFields = [
+  "inherit_env",
+  "public_env",
+  "env_mode",
+  "missing_env",
+  "plugin_env_allow",
+  "project_remote",
+  "plugin_remote",
+  "project_walk",
+  "inject_instructions",
+  "skills",
+  "stdout_noise",
+  "on_timeout",
+  "restart",
+  "allow_http",
+  "oauth_auto",
+  "oauth_store",
+  "protocol",
+  "elicitation_url",
+  "tool_search",
+  "tool_search_keep_loaded",
+  "compat"
+] as const
+
+/** Whether entries of this scope are a repository's text. */
+export const isForeign = (scope: Scope): boolean => scope === "project" || scope === "imported" || scope === "plugin"
+
+/** Where a user may declare what a repository may not. */
+export interface ScopeRules {
+  readonly scope: Scope
+  /** `[mcp] project_remote = "approved"` in the user's own settings. */
+  readonly projectRemote: boolean
+  /** Path of the user's sigil.toml, for messages. */
+  readonly userFile: string
+  /** Whether a `cwd` as written lies inside the workspace, links resolved. */
+  readonly insideWorkspace: (cwd: string) => boolean
+}
+
+/** Refuses fields that this scope may not write; even an empty value refuses the entry (R section 1.10). */
+export const refuseUserFields = (reader: FieldReader, rules: ScopeRules): void => {
+  if (!isForeign(rules.scope)) return
+  for (const name of userOnlyFields) {
+    if (!reader.has(name)) continue
+    const property = reader.take(name)
+    if (property === undefined) continue
+    reader.add(reader.pathOf(property), property.at, `an entry of scope ${rules.scope} may not set this`, {
+      code: "SIGIL_SCOPE_REFUSED",
+      reason: "scope_refused",
+      fix: `Remove the field, or declare the server in ${rules.userFile}.`
+    })
+  }
+}
+
+/** Refuses a remote server of a repository unless the user allows them (S section 12.3 row 3). */
+export const refuseRemote = (reader: FieldReader, rules: ScopeRules): void => {
+  if (!isForeign(rules.scope) || rules.projectRemote) return
+  const property = reader.object.properties.find(({ key }) => key === "url") ?? reader.object.properties[0]
+  reader.add(
+    property === undefined ? reader.path : reader.pathOf(property),
+    property?.at ?? reader.object.at,
+    `an entry of scope ${rules.scope} may not declare a remote server`,
+    {
+      code: "SIGIL_SCOPE_REFUSED",
+      reason: "scope_refused",
+      fix: `Declare the server in ${rules.userFile}, or write [mcp] project_remote = "approved" there.`
+    }
+  )
+}
+
+/** Refuses a working directory outside the workspace for entries of a repository. */
+export const refuseOutsideCwd = (reader: FieldReader, cwd: string | undefined, rules: ScopeRules): void => {
+  if (cwd === undefined || !isForeign(rules.scope) || rules.insideWorkspace(cwd)) return
+  const property = reader.object.properties.find(({ key }) => key === "cwd")
+  reader.add(
+    property === undefined ? reader.path : reader.pathOf(property),
+    property?.value.at ?? reader.object.at,
+    "the working directory of an entry of a project must lie inside the workspace",
+    { code: "SIGIL_SCOPE_REFUSED", reason: "scope_refused", fix: `Use a directory inside it, or declare the server in ${rules.userFile}.` }
+  )
+}
+
+/** Defaults of `[mcp_servers.trust]` (R section 1.5). */
+export const defaultTrust: Trust = {
+  trustClass: "self_hosted",
+  approvalDefault: "ask",
+  egressLogging: true,
+  allowSecrets: false,
+  pinVersion: false
+}
+
+/** A trust table after the scope had its say. */
+export interface ScopedTrust {
+  readonly trust: Trust
+  /** Whether something looser than the default was asked for and ignored. */
+  readonly looser: boolean
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** In a repository's entry trust may only tighten; what is looser falls back to the default with a warning. */
+export const tightenTrust = (scope: Scope, trust: Trust): ScopedTrust => {
+  if (!isForeign(scope)) return { trust, looser: false, warnings: [] }
+  const looser: Array<string> = []
+  let { trustClass, approvalDefault, egressLogging, allowSecrets } = trust
+  if (trustClass === "official") {
+    trustClass = defaultTrust.trustClass
+    looser.push('trust_class = "official"')
+  }
+  if (approvalDefault === "allow") {
+    approvalDefault = defaultTrust.approvalDefault
+    looser.push('approval_default = "allow"')
+  }
+  if (!egressLogging) {
+    egressLogging = true
+    looser.push("egress_logging = false")
+  }
+  if (allowSecrets) {
+    allowSecrets = false
+    looser.push("allow_secrets = true")
+  }
+  return {
+    trust: { ...trust, trustClass, approvalDefault, egressLogging, allowSecrets },
+    looser: looser.length > 0,
+    warnings: looser.map((text) => `trust: ${text} is ignored, because an entry of scope ${scope} may only tighten trust`)
+  }
+}

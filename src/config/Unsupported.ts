@@ -1,0 +1,32 @@
+/**
+ * Fields that are understood but whose feature this build does not have yet.
+ *
+ * The one place that says so: a server that uses one of them is refused with the field's name instead of running
+ * without it. A feature that arrives deletes its line here.
+ */
+import { own } from "../base/Json.ts"
+import type { ServerDeclaration, Unsupported } from "./ServerDeclaration.ts"
+
+type Decoded = Omit<ServerDeclaration, "unsupported">
+
+const written = (declaration: Decoded, ...keys: ReadonlyArray<string>): boolean =>
+  keys.some((key) => own(declaration.raw, key) !== undefined)
+
+/** Field as shown, and when a declaration uses it. */
+const missingFeatures: ReadonlyArray<readonly [field: string, used: (declaration: Decoded) => boolean]> = [
+  ["transport", ({ endpoint }) => endpoint._tag === "remote"],
+  ["oauth", (declaration) => written(declaration, "oauth")],
+  ["auth", (declaration) => written(declaration, "auth")],
+  ["isolation", ({ isolation }) => isolation === "pidns"],
+  ["share", ({ share }) => share === "per_client"],
+  ["protocol", ({ protocol }) => protocol === "2026-07-28"],
+  ["timeout_mode", ({ timeoutMode }) => timeoutMode === "idle"],
+  ["restart", (declaration) => written(declaration, "restart") && declaration.restart === "on_failure"],
+  ["refresh", ({ refresh }) => refresh === "exclusive"],
+  ["env_mode", ({ envMode }) => envMode === "inherit_all"],
+  ["trust.pin_version", ({ trust }) => trust.pinVersion]
+]
+
+/** What this declaration asks for that this build lacks. */
+export const unsupportedOf = (declaration: Decoded): ReadonlyArray<Unsupported> =>
+  missingFeatures.flatMap(([field, used]) => (used(declaration) ? [{ field, kind: "feature" as const }] : []))

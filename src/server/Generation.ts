@@ -1,0 +1,251 @@
+/**
+ * One live connection of one server, as a scope.
+ *
+ * Everything a generation owns (process, reader, sweeper) is acquired in the scope that `open` is given;
+ * closing that scope is the only way to end it, and how it went is a `CleanupReport`. A failed start closes
+ * what it had opened before it returns, so a caller never holds a half-started server. A closed generation is
+ * never reused. One absolute start budget covers spawn, handshake and all tool pages (spec section 7).
+ */
+import type * as Context from "effect/Context"
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as ExecutionStrategy from "effect/ExecutionStrategy"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import { GenerationId } from "../base/Ids.ts"
+import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
+import { version as sigilVersion } from "../base/Version.ts"
+import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
+import type { CleanupReport } from "../platform/CleanupReport.ts"
+import { HostEnvironment } from "../platform/HostEnvironment.ts"
+import { Random } from "../platform/Random.ts"
+import { Secrets } from "../policy/Secrets.ts"
+import type { Revision } from "../protocol/Revision.ts"
+import * as Revisions from "../protocol/Revisions.ts"
+import { Transport, type Wire } from "../transport/Transport.ts"
+import type { TransportError } from "../transport/TransportError.ts"
+import type { Admitted } from "./Admission.ts"
+import * as Connection from "./Connection.ts"
+import { listAll } from "./Listing.ts"
+import { type ConnectionError, type RemoteError, StartError } from "./ServerError.ts"
+import { ServerLog } from "./ServerLog.ts"
+import { explain } from "./StartDiagnosis.ts"
+
+/** What a server says of itself; self-reported, never a reason for a decision. */
+export interface ServerInfo {
+  readonly name: string
+  readonly version: string
+}
+
+/** A ready generation. */
+export interface Generation {
+  readonly id: GenerationId
+  readonly server: string
+  readonly declaration: ServerDeclaration
+  readonly connection: Connection.Connection
+  readonly revision: Revision
+  readonly info: ServerInfo
+  readonly capabilities: JsonObject
+  readonly instructions: string | undefined
+  /** Raw tool definitions in the server's order; hostile until guarded by the catalogue. */
+  readonly tools: ReadonlyArray<Json>
+  readonly warnings: ReadonlyArray<string>
+  /** From the start to the last tool page, ms. */
+  readonly readyMs: number
+  readonly wire: Wire
+  /** Completes when everything the generation owned is gone, or could not be confirmed gone. */
+  readonly cleanup: Deferred.Deferred<CleanupReport>
+}
+
+/** What a generation needs of its surroundings. */
+export type Needs = Transport | Secrets | ServerLog | HostEnvironment | Random
+
+/** Sees the wire of a start from its first byte, e.g. to stream the server's stderr. */
+export type OnOpen = (wire: Wire) => void
+
+type StartFailure = ConnectionError | RemoteError | TransportError | StartError
+
+/** The handshake's outcome. */
+interface Handshake {
+  readonly revision: Revision
+  readonly info: ServerInfo
+  readonly capabilities: JsonObject
+  readonly instructions: string | undefined
+}
+
+const text = (value: Json | undefined, fallback: string): string =>
+  typeof value === "string" ? value.slice(0, 256) : fallback
+
+/** `initialize`, the version check, `notifications/initialized`. */
+const handshake = (
+  connection: Connection.Connection,
+  declaration: ServerDeclaration,
+  remaining: () => number
+): Effect.Effect<Handshake, StartFailure> =>
+  Effect.gen(function* () {
+    const server = declaration.name
+    const offered = declaration.protocol === "auto" ? Revisions.newest.version : declaration.protocol
+    const result = yield* connection.request(
+      "initialize",
+      { protocolVersion: offered, capabilities: {}, clientInfo: { name: "sigil", version: sigilVersion } },
+      {
+        deadlineMs: Math.max(1, remaining()),
+        operation: "initialize",
+        deadlineField: "startup_timeout_secs",
+        cancellable: false
+      }
+    )
+    const answered = own(result, "protocolVersion")
+    const revision = typeof answered === "string" ? Revisions.find(answered) : undefined
+    const refused = declaration.protocol !== "auto" && answered !== declaration.protocol
+    if (revision === undefined || refused) {
+      const shown = typeof answered === "string" ? `'${answered.slice(0, 64)}'` : "no version"
+      return yield* new StartError({
+        code: "SIGIL_PROTOCOL_FAULT",
+        reason: "unsupported_protocol_version",
+        text: `The server '${server}' answered protocol version ${shown}; ${
+          refused ? `its entry demands ${declaration.protocol}` : `sigil speaks ${Revisions.versionsText}`
+        }.`,
+        where: { server, operation: "initialize", field: "protocolVersion" }
+      })
+    }
+    connection.batches = revision.batches
+    connection.notify("notifications/initialized")
+    const info = own(result, "serverInfo")
+    const capabilities = own(result, "capabilities")
+    const instructions = own(result, "instructions")
+    return {
+      revision,
+      info: isJsonObject(info)
+        ? { name: text(own(info, "name"), "unknown"), version: text(own(info, "version"), "unknown") }
+        : { name: "unknown", version: "unknown" },
+      capabilities: isJsonObject(capabilities) ? capabilities : {},
+      instructions: typeof instructions === "string" ? instructions : undefined
+    }
+  })
+
+const has = (capabilities: JsonObject, name: string): boolean => isJsonObject(own(capabilities, name))
+
+/** Opens a generation in the current scope. */
+export const open = (
+  admitted: Admitted,
+  onOpen?: OnOpen
+): Effect.Effect<Generation, StartError, Needs | Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const transport = yield* Transport
+      const secrets = yield* Secrets
+      const log = yield* ServerLog
+      const host = yield* HostEnvironment
+      const random = yield* Random
+      const clock = yield* Effect.clock
+      const outer = yield* Effect.scope
+      const { declaration } = admitted
+      const server = declaration.name
+      const id = GenerationId(random.uuid())
+      const cleanup = yield* Deferred.make<CleanupReport>()
+      const begun = clock.unsafeCurrentTimeMillis()
+      const remaining = (): number => begun + declaration.startupTimeoutMs - clock.unsafeCurrentTimeMillis()
+      let seen: Wire | undefined
+
+      const start = Effect.gen(function* () {
+        // Before the process exists: nothing it prints may show a granted value (R section 3.6, step 5).
+        yield* secrets.register(admitted.secrets)
+        const wire = yield* transport.open({ server, generation: id, plan: admitted.plan })
+        seen = wire
+        yield* Effect.addFinalizer(() =>
+          wire.close.pipe(
+            Effect.tap(() => log.save(server, secrets.redactText(wire.stderr().text))),
+            Effect.flatMap((report) => Deferred.succeed(cleanup, report))
+          )
+        )
+        onOpen?.(wire)
+        const connection = yield* Connection.make(wire, {
+          server,
+          handlers: new Map(),
+          onNotification: () => undefined,
+          stdoutNoise: declaration.stdoutNoise,
+          onTimeout: declaration.onTimeout
+        })
+        const agreed = yield* handshake(connection, declaration, remaining)
+        const listing = has(agreed.capabilities, "tools")
+          ? yield* listAll(connection, {
+              server,
+              method: "tools/list",
+              member: "tools",
+              remainingMs: remaining,
+              deadlineField: "startup_timeout_secs"
+            })
+          : { items: [], warnings: [] }
+        if (listing.items.length === 0 && !has(agreed.capabilities, "resources") && !has(agreed.capabilities, "prompts")) {
+          return yield* new StartError({
+            code: "SIGIL_ZERO_SURFACE",
+            reason: "zero_surface",
+            text: `The server '${server}' offers no tools, resources or prompts.`,
+            where: { server, operation: "tools/list" }
+          })
+        }
+        const generation: Generation = {
+          id,
+          server,
+          declaration,
+          connection,
+          ...agreed,
+          tools: listing.items,
+          warnings: listing.warnings,
+          readyMs: clock.unsafeCurrentTimeMillis() - begun,
+          wire,
+          cleanup
+        }
+        return generation
+      })
+
+      const scope = yield* Scope.fork(outer, ExecutionStrategy.sequential)
+      const exit = yield* Effect.exit(restore(Scope.extend(start, scope)))
+      if (Exit.isSuccess(exit)) return exit.value
+      yield* Scope.close(scope, exit)
+      const failure = Cause.failureOption(exit.cause)
+      // A defect or an interruption stays what it is.
+      if (Option.isNone(failure)) return yield* Effect.failCause(exit.cause as Cause.Cause<never>)
+      const report = seen === undefined ? undefined : yield* Deferred.await(cleanup)
+      return yield* startError(failure.value, admitted, host, secrets, seen, report)
+    })
+  )
+
+/** The failure of a start with everything that helps: stderr, lacking variables, what cleanup left. */
+const startError = (
+  failure: StartFailure,
+  admitted: Admitted,
+  host: Context.Tag.Service<typeof HostEnvironment>,
+  secrets: Context.Tag.Service<typeof Secrets>,
+  wire: Wire | undefined,
+  report: CleanupReport | undefined
+): StartError => {
+  const server = admitted.declaration.name
+  const stderr = secrets.redactText(wire?.stderr().text ?? "")
+  const timedOut = failure.code === "SIGIL_CALL_TIMEOUT"
+  const help = explain(stderr, Object.keys(admitted.plan.env), host.names())
+  const code = timedOut
+    ? "SIGIL_START_TIMEOUT"
+    : failure.code === "SIGIL_CONNECTION_LOST" || failure.code === "SIGIL_REMOTE_ERROR"
+      ? "SIGIL_START_FAILED"
+      : failure.code
+  const headline = timedOut
+    ? `The server '${server}' was not ready within ${admitted.declaration.startupTimeoutMs} ms (waiting for '${failure.where?.operation ?? "initialize"}').`
+    : failure.text
+  return new StartError({
+    code,
+    reason: failure.reason,
+    text: secrets.redactText(headline) + help.text,
+    fix: help.fix ?? (timedOut ? `Raise startup_timeout_secs of '${server}'.` : failure.fix),
+    where: { ...failure.where, server },
+    details: {
+      ...failure.details,
+      stderr_tail: help.tail,
+      lacking_variables: help.lacking,
+      ...(report === undefined ? {} : { cleanup_completed: report.complete, survivors: report.survivors })
+    }
+  })
+}

@@ -1,0 +1,60 @@
+/**
+ * The first cause that ended a connection, and the error every waiter gets for it.
+ *
+ * The first cause wins and all later observers see that same one (R section 4.5). An error names the call that
+ * ended the connection when one did.
+ */
+import type { Code } from "../base/Codes.ts"
+import type { WireEnd } from "../transport/Transport.ts"
+import { ConnectionError } from "./ServerError.ts"
+
+/** Why a connection is over. */
+export interface Terminal {
+  readonly end: WireEnd
+  /** The operation that ended it, when one did. */
+  readonly culprit?: string
+}
+
+const limits = new Set([
+  "frame_too_large",
+  "message_limit",
+  "cumulative_bytes_limit",
+  "stderr_limit",
+  "list_limit",
+  "nesting_limit"
+])
+const faults = new Set([
+  "invalid_utf8",
+  "invalid_json",
+  "invalid_jsonrpc_envelope",
+  "content_length_framing",
+  "missing_newline",
+  "unsupported_protocol_version"
+])
+
+/** The code that belongs to an end. */
+export const codeOf = (end: WireEnd): Code => {
+  if (limits.has(end.reason)) return "SIGIL_LIMIT_EXCEEDED"
+  if (faults.has(end.reason)) return "SIGIL_PROTOCOL_FAULT"
+  return end.reason === "environment_binding_changed" ? "SIGIL_ENVIRONMENT_CHANGED" : "SIGIL_CONNECTION_LOST"
+}
+
+/** The error of one waiter. */
+export const faultFor = (server: string, terminal: Terminal, operation: string): ConnectionError => {
+  const { end, culprit } = terminal
+  const by = culprit === undefined || culprit === operation ? "" : ` The call that ended it was '${culprit}'.`
+  return new ConnectionError({
+    code: codeOf(end),
+    reason: end.reason,
+    text: `'${operation}' on server '${server}' failed: ${end.text}${by}`,
+    where: { server, operation },
+    details: {
+      connection_state: "closed",
+      retry_action: "refresh_mcp_server",
+      terminal_cause: end.reason,
+      retryable: false,
+      ...end.details,
+      ...(end.exit === undefined ? {} : { exit_code: end.exit.code, exit_signal: end.exit.signal })
+    }
+  })
+}

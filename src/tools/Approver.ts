@@ -1,0 +1,32 @@
+/**
+ * Asking somebody for consent to one call. Who may be asked is a value of the caller, not a layer: a gateway has
+ * many callers over one generation (design.md, "shapes").
+ */
+import type * as Effect from "effect/Effect"
+import type { JsonObject } from "../base/Json.ts"
+
+/** What is asked. Texts come from outside: whoever shows them escapes them. */
+export interface Question {
+  readonly server: string
+  readonly tool: string
+  readonly visibleName: string
+  readonly trustClass: string
+  readonly description: string
+  readonly destructive: boolean
+  /** The arguments, with known secrets hidden. */
+  readonly args: JsonObject
+  /** Which facets ask, e.g. `source`, `network`. */
+  readonly facets: ReadonlyArray<string>
+  /** The rule or default that asked. */
+  readonly why: string
+  /** Whether `session` and `always` may be offered. */
+  readonly grantable: boolean
+}
+
+/** `once`: this call. `session`: this exact tool until the runtime ends. `always`: a rule in the user's file. */
+export type Answer = "once" | "session" | "always" | "deny"
+
+/** Asks; `unavailable` when nobody can be asked. */
+export interface Approver {
+  readonly ask: (question: Question) => Effect.Effect<Answer | "unavailable">
+}

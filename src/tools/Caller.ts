@@ -1,0 +1,23 @@
+/** Whoever makes a call: identity, who answers for it, where its progress goes. */
+import * as Effect from "effect/Effect"
+import type { Progress } from "../server/Connection.ts"
+import type { Approver } from "./Approver.ts"
+
+/** One caller. */
+export interface Caller {
+  /** Who it is, for records: `cli`, `agent`, `gateway:<session>`. */
+  readonly identity: string
+  readonly approver: Approver
+  /**
+   * `yes` answers the local and source asks of this one call; never a deny and never a network ask
+   * (spec section 1).
+   */
+  readonly yes: boolean
+  readonly onProgress?: (progress: Progress) => void
+}
+
+/** Nobody can be asked. */
+export const nobody: Approver = { ask: () => Effect.succeed("unavailable") }
+
+/** A caller without a person behind it. */
+export const headless = (identity: string): Caller => ({ identity, approver: nobody, yes: false })

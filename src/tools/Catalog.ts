@@ -1,0 +1,100 @@
+/**
+ * The tools of live generations under the names a model may use, each with a verdict.
+ *
+ * Definitions come from hostile servers: each is guarded before anything else looks at it, and one bad tool
+ * costs one tool (spec section 9). Descriptions and schemas are shown with known secrets hidden; validation uses
+ * the original. Ownership is (exact server, generation, exact tool); visible names are output only.
+ */
+import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
+import type { GenerationId } from "../base/Ids.ts"
+import type { Generation } from "../server/Generation.ts"
+import { visibleNames } from "./Naming.ts"
+import { toolGuard } from "./SchemaGuard.ts"
+import * as Tokens from "./Tokens.ts"
+
+/** Why a tool cannot be called. */
+export interface ToolReason {
+  readonly code: string
+  /** JSON pointer into the definition. */
+  readonly path: string
+  readonly message: string
+}
+
+/** One tool of one generation. */
+export interface CatalogTool {
+  readonly server: string
+  readonly generation: GenerationId
+  /** Exact wire name. */
+  readonly name: string
+  readonly visibleName: string
+  readonly title: string | undefined
+  readonly description: string
+  readonly status: "available" | "quarantined" | "filtered"
+  readonly reason: ToolReason | undefined
+  /** The definition as it came; never shown before redaction. */
+  readonly definition: JsonObject
+  readonly inputSchema: JsonObject
+  readonly outputSchema: JsonObject | undefined
+  readonly annotations: JsonObject | undefined
+}
+
+/** Characters of a description that are shown (S section 6.1). */
+export const MAX_DESCRIPTION = 2_048
+
+const objectOf = (value: Json | undefined): JsonObject | undefined => (isJsonObject(value) ? value : undefined)
+
+const filtered = (generation: Generation, name: string): ToolReason | undefined => {
+  const { includeTools, excludeTools } = generation.declaration
+  const reason = (field: string): ToolReason => ({
+    code: "filtered",
+    path: "",
+    message: `left out by ${field} of the server's entry`
+  })
+  // The most restrictive wins (spec section 10).
+  if (excludeTools.includes(name)) return reason("excludeTools")
+  if (includeTools.length > 0 && !includeTools.includes(name)) return reason("includeTools")
+  return undefined
+}
+
+/** All tools of the given generations, in their servers' order. */
+export const catalogue = (generations: ReadonlyArray<Generation>): ReadonlyArray<CatalogTool> => {
+  const found: Array<Omit<CatalogTool, "visibleName">> = []
+  for (const generation of generations) {
+    const seen = new Set<string>()
+    for (const raw of generation.tools) {
+      const definition = objectOf(raw) ?? {}
+      const rawName = own(definition, "name")
+      const name = typeof rawName === "string" ? rawName : ""
+      const guarded = toolGuard(definition)
+      const twice: ToolReason | undefined = seen.has(name)
+        ? { code: "duplicate_name", path: "/name", message: "the server lists this name more than once" }
+        : undefined
+      seen.add(name)
+      const bad = guarded.ok ? twice : guarded.reason
+      const left = bad === undefined ? filtered(generation, name) : undefined
+      const description = own(definition, "description")
+      const title = own(definition, "title")
+      found.push({
+        server: generation.server,
+        generation: generation.id,
+        name,
+        title: typeof title === "string" ? title : undefined,
+        description: typeof description === "string" ? description : "",
+        status: bad !== undefined ? "quarantined" : left !== undefined ? "filtered" : "available",
+        reason: bad ?? left,
+        definition,
+        inputSchema: objectOf(own(definition, "inputSchema")) ?? {},
+        outputSchema: objectOf(own(definition, "outputSchema")),
+        annotations: objectOf(own(definition, "annotations"))
+      })
+    }
+  }
+  const names = visibleNames(found.map(({ server, name }) => ({ server, tool: name })))
+  return found.map((tool, index) => ({ ...tool, visibleName: names[index] ?? tool.name }))
+}
+
+/** Estimated tokens a tool's definition costs a model. */
+export const tokensOf = (tool: CatalogTool): number =>
+  tool.status === "quarantined"
+    ? 0
+    : Tokens.estimate(tool.visibleName) + Tokens.estimate(tool.description) + Tokens.estimate(JSON.stringify(tool.inputSchema))

@@ -1,0 +1,367 @@
+/**
+ * The one path that every call takes, whoever makes it (spec section 9).
+ *
+ * span -> resolve the exact tool -> validate arguments -> permission -> secret gate -> send -> validate the
+ * structured result -> redact. A refusal anywhere ends the call with its code, and nothing was sent. Escaping
+ * and bounding follow in `Result.ts`, per face, on what this returns.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import { near } from "../base/Near.ts"
+import { type Json, type JsonObject, own } from "../base/Json.ts"
+import { SECOND_MS } from "../base/Units.ts"
+import { deeperThan, MAX_NESTING } from "../protocol/Codec.ts"
+import * as Permission from "../policy/Permission.ts"
+import { Secrets } from "../policy/Secrets.ts"
+import type { Generation, OnOpen } from "../server/Generation.ts"
+import { type ActivationError, Registry } from "../server/Registry.ts"
+import { ConnectionError, type RemoteError } from "../server/ServerError.ts"
+import { Attribute, withCallSpan } from "../telemetry/CallSpan.ts"
+import type { Caller } from "./Caller.ts"
+import { type CatalogTool, catalogue } from "./Catalog.ts"
+import { CallRefused } from "./CallRefused.ts"
+import type { Validator } from "./SchemaValidator.ts"
+
+/** One tool call. */
+export interface CallRequest {
+  /** Exact server name. */
+  readonly server: string
+  /** Exact tool name, or the visible name of one of the server's tools. */
+  readonly tool: string
+  /** Arguments, or how to make them once the tool's schema is known. */
+  readonly args: JsonObject | ((tool: CatalogTool) => Effect.Effect<JsonObject, CallRefused>)
+  /** Deadline in ms; the entry's own when absent. */
+  readonly timeoutMs?: number
+  readonly onOpen?: OnOpen
+}
+
+/** What a call gave, redacted and not yet bounded. */
+export interface CallOutcome {
+  readonly tool: CatalogTool
+  readonly generation: Generation
+  /** The wire result with known secrets hidden. */
+  readonly result: JsonObject
+  readonly isError: boolean
+  readonly durationMs: number
+  readonly warnings: ReadonlyArray<string>
+  /** Set when a success broke the tool's own output schema; the content is still given. */
+  readonly outputProblem: CallRefused | undefined
+}
+
+/** Everything a call can fail with. */
+export type CallError = ActivationError | CallRefused | ConnectionError | RemoteError
+
+/** Makes calls. */
+export class Pipeline extends Context.Tag("sigil/tools/Pipeline")<
+  Pipeline,
+  {
+    /** The catalogue of one server, started when it is not running. */
+    readonly tools: (server: string, onOpen?: OnOpen) => Effect.Effect<ReadonlyArray<CatalogTool>, ActivationError>
+    /** One call, whole. */
+    readonly call: (caller: Caller, request: CallRequest) => Effect.Effect<CallOutcome, CallError>
+    /** What permission would say to a call; sends nothing. */
+    readonly decide: (caller: Caller, tool: CatalogTool) => Effect.Effect<Permission.Decision, ActivationError>
+  }
+>() {}
+
+/** Per generation: its catalogue and the validators compiled so far. */
+interface Prepared {
+  readonly tools: ReadonlyArray<CatalogTool>
+  readonly byName: ReadonlyMap<string, CatalogTool>
+  readonly validators: Map<string, Validator>
+}
+
+const make = Effect.gen(function* () {
+  const registry = yield* Registry
+  const secrets = yield* Secrets
+  const clock = yield* Effect.clock
+  const prepared = new WeakMap<Generation, Prepared>()
+  const sessionGrants = new Set<string>()
+
+  const prepare = (generation: Generation): Prepared => {
+    const known = prepared.get(generation)
+    if (known !== undefined) return known
+    const tools = catalogue([generation])
+    const byName = new Map<string, CatalogTool>()
+    for (const tool of tools) byName.set(tool.visibleName, tool)
+    // The exact name wins over a visible one, and the first of two equal names over its quarantined twin.
+    for (const tool of [...tools].reverse()) byName.set(tool.name, tool)
+    const fresh: Prepared = { tools, byName, validators: new Map() }
+    prepared.set(generation, fresh)
+    return fresh
+  }
+
+  const resolve = (generation: Generation, name: string): Effect.Effect<CatalogTool, CallRefused> => {
+    const { byName, tools } = prepare(generation)
+    const tool = byName.get(name)
+    const where = { server: generation.server, tool: name, operation: "resolve" }
+    if (tool === undefined) {
+      const names = tools.filter(({ status }) => status === "available").map((known) => known.name)
+      return new CallRefused({
+        code: "SIGIL_UNKNOWN_TOOL",
+        reason: "unknown_tool",
+        text: `The server '${generation.server}' has no tool '${name}'.`,
+        fix: `Run 'sigil mcp tools ${generation.server}' for the names.`,
+        where,
+        candidates: near(name, names)
+      })
+    }
+    if (tool.status === "available") return Effect.succeed(tool)
+    const why = tool.reason
+    return new CallRefused({
+      code: tool.status === "filtered" ? "SIGIL_TOOL_FILTERED" : "SIGIL_TOOL_QUARANTINED",
+      reason: why?.code ?? tool.status,
+      text: `The tool '${tool.name}' of server '${generation.server}' cannot be called: ${why?.message ?? tool.status}${why?.path ? ` (at ${why.path})` : ""}.`,
+      where
+    })
+  }
+
+  const quarantine = (tool: CatalogTool, problem: { readonly code: string; readonly path: string; readonly message: string }) =>
+    new CallRefused({
+      code: "SIGIL_TOOL_QUARANTINED",
+      reason: problem.code,
+      text: `The tool '${tool.name}' of server '${tool.server}' cannot be called: ${problem.message} (at ${problem.path || "/"}).`,
+      where: { server: tool.server, tool: tool.name, operation: "compile" }
+    })
+
+  /** Compiled lazily at the first call of a tool; the compiler itself is loaded then, too. */
+  const validatorOf = (generation: Generation, tool: CatalogTool, which: "input" | "output", schema: JsonObject) =>
+    Effect.gen(function* () {
+      const { validators } = prepare(generation)
+      const key = `${which}\0${tool.name}`
+      const known = validators.get(key)
+      if (known !== undefined) return known
+      const { compile } = yield* Effect.promise(() => import("./SchemaValidator.ts"))
+      const compiled = compile(schema)
+      if (Either.isLeft(compiled)) return yield* quarantine(tool, compiled.left)
+      validators.set(key, compiled.right)
+      return compiled.right
+    })
+
+  const validateArguments = (generation: Generation, tool: CatalogTool, args: JsonObject) =>
+    Effect.gen(function* () {
+      if (deeperThan(args, MAX_NESTING)) {
+        return yield* CallRefused.misfit(tool, [
+          { path: "", expectation: `at most ${MAX_NESTING} levels of nesting`, keyword: "depth" }
+        ])
+      }
+      const validator =
+        prepare(generation).validators.get(`input\0${tool.name}`) ??
+        (yield* validatorOf(generation, tool, "input", tool.inputSchema))
+      const problems = validator.validate(args)
+      if (problems.length > 0) return yield* CallRefused.misfit(tool, problems)
+    })
+
+  const decision = (tool: CatalogTool, generation: Generation): Permission.Decision => {
+    const { permission, networkMode } = registry.snapshot.settings
+    const { trust } = generation.declaration
+    return Permission.decide({
+      mode: permission.mode,
+      tools: permission.tools,
+      rules: permission.rules,
+      approvalDefault: trust.approvalDefault,
+      trustClass: trust.trustClass,
+      server: tool.server,
+      tool: tool.name,
+      visibleName: tool.visibleName,
+      destructiveHint: tool.annotations !== undefined && own(tool.annotations, "destructiveHint") === true,
+      networkMode,
+      sessionGrants,
+      operation: "tool"
+    })
+  }
+
+  const permit = (caller: Caller, generation: Generation, tool: CatalogTool, args: JsonObject) =>
+    Effect.gen(function* () {
+      const decided = decision(tool, generation)
+      if (decided.decision === "allow") return
+      const where = { server: tool.server, tool: tool.name, operation: "permission" }
+      const name = `'${tool.name}' on server '${tool.server}'`
+      if (decided.decision === "deny") {
+        return yield* new CallRefused({
+          code: "SIGIL_DENIED",
+          reason: "permission_denied",
+          text: `The call of ${name} is denied by ${decided.decidedBy}.`,
+          where
+        })
+      }
+      const network = decided.facets.network === "ask"
+      if (caller.yes && !network) return
+      const asking = Object.entries(decided.facets).flatMap(([facet, verdict]) => (verdict === "ask" ? [facet] : []))
+      const answer = yield* caller.approver.ask({
+        server: tool.server,
+        tool: tool.name,
+        visibleName: tool.visibleName,
+        trustClass: generation.declaration.trust.trustClass,
+        description: secrets.redactText(tool.description),
+        destructive: tool.annotations !== undefined && own(tool.annotations, "destructiveHint") === true,
+        args: asObject(secrets.redactJson(args, "result")),
+        facets: asking,
+        why: decided.decidedBy,
+        grantable: !network
+      })
+      switch (answer) {
+        case "once":
+        case "always":
+          return
+        case "session":
+          sessionGrants.add(Permission.grantKey(tool.server, tool.name))
+          return
+        case "deny":
+          return yield* new CallRefused({
+            code: "SIGIL_DENIED",
+            reason: "denied_by_user",
+            text: `The call of ${name} was denied.`,
+            fix: "Nothing was sent. Call again to be asked again.",
+            where
+          })
+        case "unavailable":
+          return yield* new CallRefused({
+            code: "SIGIL_APPROVAL_REQUIRED",
+            reason: "approval_required",
+            text: `The call of ${name} needs consent (${decided.decidedBy}), and nobody can be asked here.`,
+            fix: network
+              ? 'The network policy asks: set [web] network_mode = "allow" in sigil.toml.'
+              : `Add --yes to this call, or this rule to sigil.toml:\n  [[permission.rules]]\n  tool_name = "${tool.visibleName}"\n  mode = "allow"`,
+            where,
+            details: { rule: { tool_name: tool.visibleName, mode: "allow" }, facets: decided.facets }
+          })
+      }
+    })
+
+  const secretGate = (generation: Generation, tool: CatalogTool, args: JsonObject) =>
+    Effect.suspend(() => {
+      if (generation.declaration.trust.allowSecrets) return Effect.void
+      const found = secrets.containsSecret(args)
+      return found === undefined
+        ? Effect.void
+        : new CallRefused({
+            code: "SIGIL_SECRET_BLOCKED",
+            reason: "permission_denied",
+            text: `The arguments hold a known secret at ${found.path || "/"}, and server '${tool.server}' may not receive secrets. Nothing was sent.`,
+            where: { server: tool.server, tool: tool.name, operation: "secret_gate" }
+          })
+    })
+
+  const checkOutput = (generation: Generation, tool: CatalogTool, result: JsonObject) =>
+    Effect.gen(function* () {
+      const schema = tool.outputSchema
+      if (schema === undefined || own(result, "isError") === true) return undefined
+      const structured = own(result, "structuredContent")
+      const where = { server: tool.server, tool: tool.name, operation: "output_schema" }
+      const report = (reason: string, text: string) =>
+        new CallRefused({ code: "SIGIL_OUTPUT_SCHEMA", reason, text, where })
+      if (structured === undefined) {
+        return report(
+          "structured_content_missing",
+          `The tool '${tool.name}' declares an output schema but gave no structuredContent.`
+        )
+      }
+      const validator = yield* Effect.either(validatorOf(generation, tool, "output", schema))
+      // A schema that cannot be compiled was the server's mistake, not this result's; the call stands.
+      if (Either.isLeft(validator)) return report("output_schema_unusable", validator.left.text)
+      const problem = validator.right.validate(structured)[0]
+      return problem === undefined
+        ? undefined
+        : report(
+            "output_schema_violated",
+            `The structured result of '${tool.name}' does not fit its output schema: at ${problem.path || "/"} ${problem.expectation}.`
+          )
+    })
+
+  const deadlineOf = (generation: Generation, tool: string, asked: number | undefined) => {
+    const { declaration } = generation
+    if (asked !== undefined) return { deadlineMs: asked, deadlineField: "--timeout" }
+    const own = Object.hasOwn(declaration.toolTimeoutsMs, tool) ? declaration.toolTimeoutsMs[tool] : undefined
+    return own === undefined
+      ? { deadlineMs: declaration.toolTimeoutMs, deadlineField: declaration.format === "toml" ? "tool_timeout_secs" : "timeout" }
+      : { deadlineMs: own, deadlineField: `tool_timeouts.${tool}` }
+  }
+
+  const run = (caller: Caller, request: CallRequest, generation: Generation): Effect.Effect<CallOutcome, CallError> =>
+    Effect.gen(function* () {
+      const tool = yield* resolve(generation, request.tool)
+      const args = typeof request.args === "function" ? yield* request.args(tool) : request.args
+      yield* validateArguments(generation, tool, args)
+      yield* permit(caller, generation, tool, args)
+      yield* secretGate(generation, tool, args)
+      const begun = clock.unsafeCurrentTimeMillis()
+      const raw = yield* generation.connection.request(
+        "tools/call",
+        { name: tool.name, arguments: args },
+        {
+          ...deadlineOf(generation, tool.name, request.timeoutMs),
+          operation: `tools/call ${tool.name}`,
+          ...(caller.onProgress === undefined ? {} : { onProgress: caller.onProgress })
+        }
+      )
+      const durationMs = clock.unsafeCurrentTimeMillis() - begun
+      if (deeperThan(raw, MAX_NESTING)) return yield* tooDeep(tool)
+      const outputProblem = yield* checkOutput(generation, tool, raw)
+      const result = asObject(secrets.redactJson(raw, "result"))
+      return {
+        tool,
+        generation,
+        result,
+        isError: own(raw, "isError") === true,
+        durationMs,
+        warnings: [...generation.warnings, ...generation.connection.oddities.warnings],
+        outputProblem
+      }
+    }).pipe(Effect.mapError((error) => hideSecrets(error)))
+
+  /** Server text reaches errors too; known values never do. */
+  const hideSecrets = (error: CallError): CallError => {
+    if (error._tag !== "RemoteError" && error._tag !== "ConnectionError") return error
+    const text = secrets.redactText(error.text)
+    if (text === error.text) return error
+    // The same class with one field replaced: both classes take exactly their own fields.
+    const Class = error.constructor as new (fields: object) => typeof error
+    return new Class({ ...error, text })
+  }
+
+  return Pipeline.of({
+    tools: (server, onOpen) =>
+      Effect.map(registry.activate(server, onOpen === undefined ? {} : { onOpen }), (generation) => prepare(generation).tools),
+    decide: (_caller, tool) => Effect.map(registry.activate(tool.server), (generation) => decision(tool, generation)),
+    call: (caller, request) =>
+      withCallSpan(
+        {
+          name: `tools/call ${request.tool}`,
+          attributes: {
+            [Attribute.method]: "tools/call",
+            [Attribute.operation]: "execute_tool",
+            [Attribute.tool]: request.tool,
+            [Attribute.server]: request.server
+          }
+        },
+        (error) => error.code,
+        Effect.flatMap(
+          registry.activate(request.server, request.onOpen === undefined ? {} : { onOpen: request.onOpen }),
+          (generation) => run(caller, request, generation)
+        )
+      )
+  })
+})
+
+const asObject = (value: Json): JsonObject =>
+  // Redaction keeps shapes: what was an object stays one.
+  value as JsonObject
+
+const tooDeep = (tool: CatalogTool): ConnectionError =>
+  new ConnectionError({
+    code: "SIGIL_LIMIT_EXCEEDED",
+    reason: "nesting_limit",
+    text: `The result of '${tool.name}' is nested deeper than ${MAX_NESTING} levels.`,
+    where: { server: tool.server, tool: tool.name, operation: `tools/call ${tool.name}` },
+    details: { limit: MAX_NESTING }
+  })
+
+/** Seconds as the ms of a call deadline: 0 or negative is the default of 30 s, at most 24 h (spec section 7). */
+export const deadlineFromSeconds = (seconds: number): number =>
+  seconds > 0 ? Math.min(seconds * SECOND_MS, 86_400 * SECOND_MS) : 30 * SECOND_MS
+
+/** The pipeline over the registry. */
+export const layer: Layer.Layer<Pipeline, never, Registry | Secrets> = Layer.effect(Pipeline, make)

@@ -1,0 +1,33 @@
+/** Opens one in-process server as a wire and a connection, for tests below the registry. */
+import * as Effect from "effect/Effect"
+import { GenerationId } from "../../src/base/Ids.ts"
+import * as Connection from "../../src/server/Connection.ts"
+import * as MemoryTransport from "../../src/transport/MemoryTransport.ts"
+import { Transport } from "../../src/transport/Transport.ts"
+
+const plan = { _tag: "stdio", file: "/bin/true", command: "true", args: [], cwd: "/", env: {}, graceMs: 500 } as const
+
+/** A connection to an in-process server, without a handshake. */
+export const connect = (
+  server: MemoryTransport.MemoryServer,
+  options: Partial<Connection.ConnectionOptions> = {}
+) =>
+  Effect.gen(function* () {
+    const transport = yield* Transport
+    const wire = yield* transport.open({ server: "fake", generation: GenerationId("g-1"), plan })
+    return yield* Connection.make(wire, {
+      server: "fake",
+      handlers: new Map(),
+      onNotification: () => undefined,
+      stdoutNoise: "refuse",
+      onTimeout: "close",
+      ...options
+    })
+  }).pipe(Effect.provide(MemoryTransport.layer({ fake: server })))
+
+/** Options of a request with a deadline of 30 s. */
+export const request = (operation: string, deadlineMs = 30_000): Connection.RequestOptions => ({
+  operation,
+  deadlineMs,
+  deadlineField: "tool_timeout_secs"
+})
