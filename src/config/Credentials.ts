@@ -39,7 +39,8 @@ export const isCredentialName = (name: string): boolean => credentialName.test(n
 const isTemplate = (text: string): boolean => /\$\{[^}]+\}/.test(text)
 
 /** A value under a credential's name that can be nothing secret: empty, a switch, a small number, a path. */
-const isPlain = (value: string): boolean => /^(?:|true|false|yes|no|on|off|none|null|\d{1,6}|(?:\.{0,2}|~)\/.*)$/i.test(value)
+const isPlain = (value: string): boolean =>
+  /^(?:|true|false|yes|no|on|off|none|null|\d{1,6}|(?:\.{0,2}|~)\/.*)$/i.test(value)
 
 /** A literal credential: where it stands and the variable name that should replace it. */
 export interface LiteralCredential {
@@ -65,12 +66,19 @@ const inArgs = (args: ReadonlyArray<unknown>): ReadonlyArray<LiteralCredential> 
     const field = `args[${index}]`
     const option = /^(--?[A-Za-z][\w.-]*|[A-Za-z_]\w*)=(.*)$/s.exec(arg)
     const [, name, value] = option ?? []
-    if (name !== undefined && value !== undefined) return inPair(name, value) ? [{ field, variable: variableName(name) }] : []
+    if (name !== undefined && value !== undefined)
+      return inPair(name, value) ? [{ field, variable: variableName(name) }] : []
     const before = args[index - 1]
     const named = typeof before === "string" && /^--?[A-Za-z][\w.-]*$/.test(before) ? before : undefined
-    if (named !== undefined && !arg.startsWith("-") && inPair(named, arg)) return [{ field, variable: variableName(named) }]
+    if (named !== undefined && !arg.startsWith("-") && inPair(named, arg))
+      return [{ field, variable: variableName(named) }]
     const header = /^([A-Za-z][A-Za-z0-9-]*):\s*(.+)$/s.exec(arg)
-    if (header?.[1] !== undefined && header[2] !== undefined && !header[2].startsWith("//") && inPair(header[1], header[2]))
+    if (
+      header?.[1] !== undefined &&
+      header[2] !== undefined &&
+      !header[2].startsWith("//") &&
+      inPair(header[1], header[2])
+    )
       return [{ field, variable: variableName(header[1]) }]
     return !isTemplate(arg) && (looksLikeCredential(arg) || credentialInUrl(arg)) ? [{ field, variable: "TOKEN" }] : []
   })
@@ -87,7 +95,9 @@ export const literalCredentials = (fields: JsonObject): ReadonlyArray<LiteralCre
   Object.entries(fields).flatMap(([key, value]): ReadonlyArray<LiteralCredential> => {
     if (key === "args" && Array.isArray(value)) return inArgs(value)
     if (key === "url" && typeof value === "string")
-      return !isTemplate(value) && (looksLikeCredential(value) || credentialInUrl(value)) ? [{ field: "url", variable: "TOKEN" }] : []
+      return !isTemplate(value) && (looksLikeCredential(value) || credentialInUrl(value))
+        ? [{ field: "url", variable: "TOKEN" }]
+        : []
     if (!["env", "headers", "http_headers", "httpHeaders", "oauth"].includes(key)) return []
     if (typeof value !== "object" || value === null || Array.isArray(value)) return []
     return Object.entries(value).flatMap(([name, text]) =>

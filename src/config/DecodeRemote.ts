@@ -99,9 +99,11 @@ const checkHeader = (header: Header, reader: FieldReader, scope: Scope, warnings
 
 const checkTogether = (headers: ReadonlyArray<Header>, bearer: string | undefined, reader: FieldReader): void => {
   const count = headers.length + (bearer === undefined ? 0 : 1)
-  if (count > MAX_HEADERS) reader.add(reader.path, reader.object.at, `the entry has ${count} headers; at most ${MAX_HEADERS} are allowed`)
+  if (count > MAX_HEADERS)
+    reader.add(reader.path, reader.object.at, `the entry has ${count} headers; at most ${MAX_HEADERS} are allowed`)
   const bytes = headers.reduce((sum, { name, value }) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0)
-  if (bytes > MAX_HEADER_BYTES) reader.add(reader.path, reader.object.at, `the headers have more than ${MAX_HEADER_BYTES} bytes together`)
+  if (bytes > MAX_HEADER_BYTES)
+    reader.add(reader.path, reader.object.at, `the headers have more than ${MAX_HEADER_BYTES} bytes together`)
   const seen = new Map<string, string>(bearer === undefined ? [] : [["authorization", "bearer_token_env_var"]])
   for (const { name, field, at } of headers) {
     const other = seen.get(name.toLowerCase())
@@ -126,7 +128,8 @@ export const decodeRemote = (
     if (fault !== undefined) reader.add(reader.pathOf(urlProperty), urlProperty.value.at, fault)
   }
   const literal = headersOf(reader, "http_headers", "literal")
-  const json = reader.spelling === "json" ? headersOf(reader, "headers", "literal") : { list: [], map: record<string>([]) }
+  const json =
+    reader.spelling === "json" ? headersOf(reader, "headers", "literal") : { list: [], map: record<string>([]) }
   const variable = headersOf(reader, "env_http_headers", "variable")
   const bearerProperty = reader.object.properties.findLast(
     ({ key }) => key === "bearer_token_env_var" || (reader.spelling === "json" && key === "bearerTokenEnvVar")
@@ -143,9 +146,24 @@ export const decodeRemote = (
   })
   const auth = reader.choice("auth", ["backend"])
   const credentials =
-    bearer !== undefined || oauth !== undefined || auth !== undefined || variable.list.length > 0 || headers.some(({ name }) => isSensitiveHeader(name))
-  if (url !== undefined && !hasVariable(url) && URL.canParse(url) && credentials && !isEncrypted(url) && urlProperty !== undefined)
-    reader.add(reader.pathOf(urlProperty), urlProperty.value.at, "credentials are never sent over plain http; use https")
+    bearer !== undefined ||
+    oauth !== undefined ||
+    auth !== undefined ||
+    variable.list.length > 0 ||
+    headers.some(({ name }) => isSensitiveHeader(name))
+  if (
+    url !== undefined &&
+    !hasVariable(url) &&
+    URL.canParse(url) &&
+    credentials &&
+    !isEncrypted(url) &&
+    urlProperty !== undefined
+  )
+    reader.add(
+      reader.pathOf(urlProperty),
+      urlProperty.value.at,
+      "credentials are never sent over plain http; use https"
+    )
   return {
     _tag: "remote",
     transport,
@@ -187,16 +205,29 @@ const decodeOauth = (
   if (clientId !== undefined && (Buffer.byteLength(clientId) > KIB || /[\s\u0000-\u001f\u007f]/.test(clientId)))
     reader.add(reader.missingPath("client_id"), reader.object.at, "expected 1 to 1024 bytes without white space")
   reader.text("client_secret")
-  const scopes = reader.strings("scopes", scopeFault) ?? (reader.string("scope") ?? "").split(" ").filter((text) => text !== "")
+  const listed = reader.strings("scopes", scopeFault) ?? []
+  const scopes = [...listed, ...(reader.string("scope") ?? "").split(" ").filter((text) => text !== "")]
   if (scopes.length > MAX_SCOPES || scopes.join(" ").length > MAX_SCOPE_BYTES)
-    reader.add(reader.path, reader.object.at, `at most ${MAX_SCOPES} scopes of ${MAX_SCOPE_BYTES} bytes together are allowed`)
+    reader.add(
+      reader.path,
+      reader.object.at,
+      `at most ${MAX_SCOPES} scopes of ${MAX_SCOPE_BYTES} bytes together are allowed`
+    )
   if (new Set(scopes).size !== scopes.length) reader.add(reader.path, reader.object.at, "a scope is listed twice")
   const metadata = reader.text("auth_server_metadata_url")
   if (metadata !== undefined && !/^https:\/\//i.test(metadata))
-    reader.add(reader.missingPath("auth_server_metadata_url"), reader.object.at, "expected a URL that begins with https://")
+    reader.add(
+      reader.missingPath("auth_server_metadata_url"),
+      reader.object.at,
+      "expected a URL that begins with https://"
+    )
   reader.number("callback_port", { min: 1, max: 65_535, integer: true, unit: "" })
   if (reader.spelling === "toml") reader.refuseUnused("oauth")
   if (facts.authorized)
-    reader.add(reader.path, property.at, "sign-in cannot be combined with another source of the Authorization header; keep one")
+    reader.add(
+      reader.path,
+      property.at,
+      "sign-in cannot be combined with another source of the Authorization header; keep one"
+    )
   return objectToJson(reader.object)
 }

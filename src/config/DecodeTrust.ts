@@ -25,7 +25,11 @@ export const decodeTrust = (entry: FieldReader): Trust => {
       "pin_version = true needs the table pinned with the four values to compare; 'sigil mcp pin NAME' writes them"
     )
   if (!trust.pinVersion && reader.has("pinned"))
-    reader.add(reader.missingPath("pinned"), reader.object.at, "pinned values have no effect without pin_version = true; add it or remove them")
+    reader.add(
+      reader.missingPath("pinned"),
+      reader.object.at,
+      "pinned values have no effect without pin_version = true; add it or remove them"
+    )
   return pinned === undefined ? trust : { ...trust, pinned }
 }
 
@@ -35,7 +39,11 @@ const decodePinned = (trust: FieldReader): Trust["pinned"] => {
   const required = (name: string): string => {
     const text = reader.text(name)
     if (text === undefined && !reader.has(name))
-      reader.add(reader.missingPath(name), reader.object.at, "this value is missing; all four pinned values are required")
+      reader.add(
+        reader.missingPath(name),
+        reader.object.at,
+        "this value is missing; all four pinned values are required"
+      )
     return text ?? ""
   }
   const pinned = {
@@ -45,7 +53,11 @@ const decodePinned = (trust: FieldReader): Trust["pinned"] => {
     serverVersion: required("server_version")
   }
   if (pinned.transportFingerprint !== "" && !fingerprintForm.test(pinned.transportFingerprint))
-    reader.add(reader.missingPath("transport_fingerprint"), reader.object.at, 'expected "sha256:" and 64 lower-case hex digits')
+    reader.add(
+      reader.missingPath("transport_fingerprint"),
+      reader.object.at,
+      'expected "sha256:" and 64 lower-case hex digits'
+    )
   reader.refuseUnused("pinned")
   return pinned
 }

@@ -106,7 +106,7 @@ export class FieldReader {
       this.add(this.pathOf(property), property.at, `${what} has no key of this name`, { reason: "unknown_key" })
   }
 
-  private wrong(property: LocatedProperty, node: LocatedNode, field: string, expected: string): undefined {
+  private wrong(node: LocatedNode, field: string, expected: string): undefined {
     this.add(field, node.at, `found ${foundText(node)}, expected ${expected}`)
     return undefined
   }
@@ -116,7 +116,7 @@ export class FieldReader {
     const property = this.take(name)
     if (property === undefined) return undefined
     const { value } = property
-    return value.kind === "string" ? value.value : this.wrong(property, value, this.pathOf(property), expected)
+    return value.kind === "string" ? value.value : this.wrong(value, this.pathOf(property), expected)
   }
 
   /** A string that is not blank and holds no NUL. */
@@ -125,7 +125,7 @@ export class FieldReader {
     if (property === undefined) return undefined
     const { value } = property
     if (value.kind !== "string" || value.value.trim() === "")
-      return this.wrong(property, value, this.pathOf(property), "a string that is not blank")
+      return this.wrong(value, this.pathOf(property), "a string that is not blank")
     const fault = nulFault(value.value)
     if (fault !== undefined) this.add(this.pathOf(property), value.at, fault)
     return value.value
@@ -136,7 +136,7 @@ export class FieldReader {
     const property = this.take(name)
     if (property === undefined) return undefined
     const { value } = property
-    return value.kind === "boolean" ? value.value : this.wrong(property, value, this.pathOf(property), "true or false")
+    return value.kind === "boolean" ? value.value : this.wrong(value, this.pathOf(property), "true or false")
   }
 
   /** One of a closed set of words. */
@@ -152,7 +152,7 @@ export class FieldReader {
       const match = allowed.find((word) => word === value.value)
       if (match !== undefined) return match
     }
-    return this.wrong(property, value, this.pathOf(property), allowed.map((word) => `"${word}"`).join(" or "))
+    return this.wrong(value, this.pathOf(property), allowed.map((word) => `"${word}"`).join(" or "))
   }
 
   /** A number inside bounds. */
@@ -194,12 +194,16 @@ export class FieldReader {
 
   /** Environment variable names, sorted and unique (R section 1.3). */
   variableNames(name: string): ReadonlyArray<string> | undefined {
-    const names = this.strings(name, (text) => (isEnvironmentName(text) ? undefined : `expected ${environmentNameText}`))
+    const names = this.strings(name, (text) =>
+      isEnvironmentName(text) ? undefined : `expected ${environmentNameText}`
+    )
     return names === undefined ? undefined : [...new Set(names)].sort()
   }
 
   /** A map of strings, without a prototype. */
-  stringMap(name: string): { readonly map: { readonly [key: string]: string }; readonly property: LocatedProperty } | undefined {
+  stringMap(
+    name: string
+  ): { readonly map: { readonly [key: string]: string }; readonly property: LocatedProperty } | undefined {
     const property = this.take(name)
     if (property === undefined) return undefined
     const inner = this.innerObject(property)

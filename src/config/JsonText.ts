@@ -60,7 +60,8 @@ export const withoutBom = (text: string): string => (text.startsWith(BOM) ? text
 export const tree = (text: string): Node | undefined => parseTree(text, [], { allowTrailingComma: true })
 
 /** A number whose digits a double would change. */
-const losesDigits = (text: string, value: number): boolean => /\d{16}/.test(text) || !Number.isFinite(value)
+const losesDigits = (text: string, value: number): boolean =>
+  !Number.isFinite(value) || (/\d{16}/.test(text) && String(value) !== text)
 
 const locate = (node: Node, text: string, at: (offset: number) => Position): LocatedNode => {
   const here = at(node.offset)
@@ -113,7 +114,11 @@ export const parse = (whole: string, file: string): Either.Either<LocatedNode, C
   const first = errors[0]
   if (first !== undefined)
     return Either.left(
-      unreadable(file, `The file is not valid JSON: ${errorTexts[first.error] ?? "this is not valid here"}.`, at(first.offset))
+      unreadable(
+        file,
+        `The file is not valid JSON: ${errorTexts[first.error] ?? "this is not valid here"}.`,
+        at(first.offset)
+      )
     )
   if (root === undefined)
     return Either.left(unreadable(file, "The file is empty; a JSON object is expected.", { line: 1, column: 1 }))

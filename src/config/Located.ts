@@ -66,7 +66,10 @@ export const duplicatesOf = (object: LocatedObject): ReadonlyMap<string, Positio
 }
 
 /** The first key that is written twice, here or anywhere below. */
-export const deepDuplicate = (node: LocatedNode, path: string): { readonly path: string; readonly at: Position } | undefined => {
+export const deepDuplicate = (
+  node: LocatedNode,
+  path: string
+): { readonly path: string; readonly at: Position } | undefined => {
   if (node.kind === "array") {
     for (const [index, item] of node.items.entries()) {
       const found = deepDuplicate(item, `${path}[${index}]`)

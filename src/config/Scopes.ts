@@ -86,7 +86,11 @@ export const refuseOutsideCwd = (reader: FieldReader, cwd: string | undefined, r
     property === undefined ? reader.path : reader.pathOf(property),
     property?.value.at ?? reader.object.at,
     "the working directory of an entry of a project must lie inside the workspace",
-    { code: "SIGIL_SCOPE_REFUSED", reason: "scope_refused", fix: `Use a directory inside it, or declare the server in ${rules.userFile}.` }
+    {
+      code: "SIGIL_SCOPE_REFUSED",
+      reason: "scope_refused",
+      fix: `Use a directory inside it, or declare the server in ${rules.userFile}.`
+    }
   )
 }
 
@@ -131,6 +135,8 @@ export const tightenTrust = (scope: Scope, trust: Trust): ScopedTrust => {
   return {
     trust: { ...trust, trustClass, approvalDefault, egressLogging, allowSecrets },
     looser: looser.length > 0,
-    warnings: looser.map((text) => `trust: ${text} is ignored, because an entry of scope ${scope} may only tighten trust`)
+    warnings: looser.map(
+      (text) => `trust: ${text} is ignored, because an entry of scope ${scope} may only tighten trust`
+    )
   }
 }

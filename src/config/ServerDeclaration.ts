@@ -113,6 +113,8 @@ export interface ServerDeclaration {
   readonly includeTools: ReadonlyArray<string>
   readonly excludeTools: ReadonlyArray<string>
   readonly unsupported: ReadonlyArray<Unsupported>
+  /** True when a repository's entry asked for looser trust than the default; it was ignored, and `--all` never covers it. */
+  readonly looserTrust?: boolean
   /** One line each, e.g. ignored keys. */
   readonly warnings: ReadonlyArray<string>
 }

@@ -105,7 +105,8 @@ const locate = (value: unknown, places: Places | undefined, fallback: Position):
 }
 
 /** The first line of the library's text: the rest quotes the file, and with it perhaps a secret. */
-const firstLine = (message: string): string => (message.split("\n")[0] ?? message).replace(/^Invalid TOML document: /, "").trim()
+const firstLine = (message: string): string =>
+  (message.split("\n")[0] ?? message).replace(/^Invalid TOML document: /, "").trim()
 
 /**
  * Parses one TOML text.
@@ -124,11 +125,16 @@ export const parse = (whole: string, file: string): Either.Either<TomlText, Conf
     const ast = parseTOML(text)
     const root = locate(values, placesOf(ast), { line: 1, column: 1 })
     // A TOML document is always a table.
-    return root.kind === "object" ? Either.right({ root, ast }) : Either.left(unreadable(file, "The file is not a table."))
+    return root.kind === "object"
+      ? Either.right({ root, ast })
+      : Either.left(unreadable(file, "The file is not a table."))
   } catch (error) {
     if (error instanceof TomlError)
       return Either.left(
-        unreadable(file, `The file is not valid TOML: ${firstLine(error.message)}.`, { line: error.line, column: error.column })
+        unreadable(file, `The file is not valid TOML: ${firstLine(error.message)}.`, {
+          line: error.line,
+          column: error.column
+        })
       )
     if (error instanceof ParseError)
       return Either.left(

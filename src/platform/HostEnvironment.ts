@@ -24,6 +24,8 @@ export class HostEnvironment extends Context.Tag("sigil/platform/HostEnvironment
     readonly platform: NodeJS.Platform
     /** Numeric user id; absent on Windows. */
     readonly userId: number | undefined
+    /** Processors this process may use, at least 1. */
+    readonly cores: number
   }
 >() {}
 
@@ -66,7 +68,8 @@ export const layer: Layer.Layer<HostEnvironment> = Layer.sync(HostEnvironment, (
   cwd: process.cwd(),
   homeDirectory: process.env["HOME"] ?? os.homedir(),
   platform: process.platform,
-  userId: process.getuid?.()
+  userId: process.getuid?.(),
+  cores: Math.max(1, os.availableParallelism())
 }))
 
 /** An environment made of given values, for tests and embedding. */
@@ -83,5 +86,6 @@ export const layerTest = (given: {
     cwd: given.cwd ?? "/",
     homeDirectory: given.homeDirectory ?? "/nonexistent",
     platform: "linux",
-    userId: undefined
+    userId: undefined,
+    cores: 2
   })

@@ -21,7 +21,7 @@ import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { ApprovalStore } from "../policy/ApprovalStore.ts"
 import * as NetworkPolicy from "../policy/NetworkPolicy.ts"
 import * as ProjectApproval from "../policy/ProjectApproval.ts"
-import { Toggles } from "../policy/Toggles.ts"
+import { emptyToggles, stateOf, Toggles } from "../policy/Toggles.ts"
 import type { StdioPlan } from "../transport/Transport.ts"
 import { build, type ChildEnvironment } from "./ChildEnvironment.ts"
 import { AdmissionError } from "./ServerError.ts"
@@ -59,6 +59,8 @@ export interface Verdict {
   readonly verdict: "pass" | "refuse" | "not_reached"
   readonly why: string
   readonly where?: Where
+  /** The refusal itself, on `refuse`. */
+  readonly refusal?: Refusal
 }
 
 /** Why admission refused. */
@@ -169,7 +171,7 @@ const makeGates = (
         identity,
         name: declaration.name,
         fingerprint: approvalFingerprint(declaration.raw),
-        coveredByAll: ProjectApproval.coveredByAll(declaration)
+        coverable: ProjectApproval.leftOutOfAll(declaration) === undefined
       })
       switch (decision._tag) {
         case "Approved":
@@ -198,13 +200,16 @@ const makeGates = (
   const enabled: Gate = (state) =>
     Effect.gen(function* () {
       const declaration = yield* known(state.declaration, "enabled")
-      const toggle = yield* toggles.read(state.facts.snapshot.projectIdentity).pipe(Effect.orElseSucceed(() => undefined))
-      const on = toggle?.stateOf(declaration.name) ?? declaration.enabled
+      const stored = yield* toggles
+        .read(state.facts.snapshot.projectIdentity)
+        .pipe(Effect.orElseSucceed(() => emptyToggles))
+      const switched = stateOf(stored, declaration.name)
+      const on = switched ?? declaration.enabled
       if (on) return "enabled"
       return yield* new AdmissionError({
         code: "SIGIL_DISABLED",
         reason: "disabled",
-        text: `The server '${declaration.name}' is disabled${toggle?.stateOf(declaration.name) === false ? " for this project" : " in its entry"}.`,
+        text: `The server '${declaration.name}' is disabled${switched === false ? " for this project" : " in its entry"}.`,
         fix: `Run 'sigil mcp enable ${declaration.name}'.`,
         where: located(declaration, "enabled", "enabled")
       })
@@ -342,8 +347,9 @@ export const layer: Layer.Layer<Admission, never, HostEnvironment | ApprovalStor
             if (Either.isRight(outcome)) verdicts.push({ gate: name, verdict: "pass", why: outcome.right })
             else {
               refused = true
-              const { text, where } = outcome.left
-              verdicts.push({ gate: name, verdict: "refuse", why: text, ...(where === undefined ? {} : { where }) })
+              const refusal = outcome.left
+              const where = refusal.where === undefined ? {} : { where: refusal.where }
+              verdicts.push({ gate: name, verdict: "refuse", why: refusal.text, refusal, ...where })
             }
           }
           return verdicts

@@ -16,7 +16,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import { GenerationId } from "../base/Ids.ts"
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
-import { version as sigilVersion } from "../base/Version.ts"
+import { VERSION } from "../base/Version.ts"
 import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
 import type { CleanupReport } from "../platform/CleanupReport.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
@@ -89,7 +89,7 @@ const handshake = (
     const offered = declaration.protocol === "auto" ? Revisions.newest.version : declaration.protocol
     const result = yield* connection.request(
       "initialize",
-      { protocolVersion: offered, capabilities: {}, clientInfo: { name: "sigil", version: sigilVersion } },
+      { protocolVersion: offered, capabilities: {}, clientInfo: { name: "sigil", version: VERSION } },
       {
         deadlineMs: Math.max(1, remaining()),
         operation: "initialize",

@@ -22,6 +22,7 @@ import { Attribute, withCallSpan } from "../telemetry/CallSpan.ts"
 import type { Caller } from "./Caller.ts"
 import { type CatalogTool, catalogue } from "./Catalog.ts"
 import { CallRefused } from "./CallRefused.ts"
+import { sanitise } from "./Naming.ts"
 import type { Validator } from "./SchemaValidator.ts"
 
 /** One tool call. */
@@ -50,6 +51,13 @@ export interface CallOutcome {
   readonly outputProblem: CallRefused | undefined
 }
 
+/** What one step of the pipeline says to a call. */
+export interface StepVerdict {
+  readonly gate: "tool" | "arguments" | "permission" | "secret_gate"
+  readonly verdict: "pass" | "refuse" | "not_reached"
+  readonly why: string
+}
+
 /** Everything a call can fail with. */
 export type CallError = ActivationError | CallRefused | ConnectionError | RemoteError
 
@@ -61,8 +69,8 @@ export class Pipeline extends Context.Tag("sigil/tools/Pipeline")<
     readonly tools: (server: string, onOpen?: OnOpen) => Effect.Effect<ReadonlyArray<CatalogTool>, ActivationError>
     /** One call, whole. */
     readonly call: (caller: Caller, request: CallRequest) => Effect.Effect<CallOutcome, CallError>
-    /** What permission would say to a call; sends nothing. */
-    readonly decide: (caller: Caller, tool: CatalogTool) => Effect.Effect<Permission.Decision, ActivationError>
+    /** The verdict of each step before sending; asks nobody and sends nothing. */
+    readonly explain: (caller: Caller, request: CallRequest) => Effect.Effect<ReadonlyArray<StepVerdict>, CallError>
   }
 >() {}
 
@@ -165,6 +173,8 @@ const make = Effect.gen(function* () {
       trustClass: trust.trustClass,
       server: tool.server,
       tool: tool.name,
+      serverPart: sanitise(tool.server),
+      toolPart: sanitise(tool.name),
       visibleName: tool.visibleName,
       destructiveHint: tool.annotations !== undefined && own(tool.annotations, "destructiveHint") === true,
       networkMode,
@@ -312,6 +322,38 @@ const make = Effect.gen(function* () {
       }
     }).pipe(Effect.mapError((error) => hideSecrets(error)))
 
+  const explain = (caller: Caller, request: CallRequest, generation: Generation) =>
+    Effect.gen(function* () {
+      const tool = yield* resolve(generation, request.tool)
+      const verdicts: Array<StepVerdict> = [{ gate: "tool", verdict: "pass", why: `'${tool.name}', seen by models as '${tool.visibleName}'` }]
+      const args = typeof request.args === "function" ? yield* Effect.either(request.args(tool)) : Either.right(request.args)
+      const fits = Either.isLeft(args) ? args : yield* Effect.either(validateArguments(generation, tool, args.right))
+      if (Either.isLeft(args) || Either.isLeft(fits)) {
+        const problem = Either.isLeft(args) ? args.left : Either.isLeft(fits) ? fits.left : undefined
+        return [
+          ...verdicts,
+          { gate: "arguments", verdict: "refuse", why: problem?.text ?? "" },
+          { gate: "permission", verdict: "not_reached", why: "an earlier step refused" },
+          { gate: "secret_gate", verdict: "not_reached", why: "an earlier step refused" }
+        ] satisfies ReadonlyArray<StepVerdict>
+      }
+      verdicts.push({ gate: "arguments", verdict: "pass", why: "they fit the input schema" })
+      const decided = decision(tool, generation)
+      const answered = decided.decision === "ask" && caller.yes && decided.facets.network !== "ask"
+      verdicts.push({
+        gate: "permission",
+        verdict: decided.decision === "deny" ? "refuse" : "pass",
+        why: `${decided.decision} by ${decided.decidedBy}${answered ? "; answered by --yes" : ""}`
+      })
+      const secret = yield* Effect.either(secretGate(generation, tool, args.right))
+      verdicts.push(
+        Either.isRight(secret)
+          ? { gate: "secret_gate", verdict: "pass", why: "no known secret is sent" }
+          : { gate: "secret_gate", verdict: "refuse", why: secret.left.text }
+      )
+      return verdicts as ReadonlyArray<StepVerdict>
+    })
+
   /** Server text reaches errors too; known values never do. */
   const hideSecrets = (error: CallError): CallError => {
     if (error._tag !== "RemoteError" && error._tag !== "ConnectionError") return error
@@ -325,7 +367,11 @@ const make = Effect.gen(function* () {
   return Pipeline.of({
     tools: (server, onOpen) =>
       Effect.map(registry.activate(server, onOpen === undefined ? {} : { onOpen }), (generation) => prepare(generation).tools),
-    decide: (_caller, tool) => Effect.map(registry.activate(tool.server), (generation) => decision(tool, generation)),
+    explain: (caller, request) =>
+      Effect.flatMap(
+        registry.activate(request.server, request.onOpen === undefined ? {} : { onOpen: request.onOpen }),
+        (generation) => explain(caller, request, generation)
+      ),
     call: (caller, request) =>
       withCallSpan(
         {

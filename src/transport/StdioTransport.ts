@@ -6,7 +6,7 @@
  * chatty server would block; stdin is written with the backlog counted, because a pipe whose reader sleeps
  * takes bytes without end.
  */
-import * as Clock from "effect/Clock"
+import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -162,7 +162,7 @@ const makeWire = (tree: ProcessTree, clock: Clock.Clock): Wire => {
 /** Opens one stdio wire. */
 const open = (request: OpenRequest) =>
   Effect.gen(function* () {
-    const clock = yield* Clock.Clock
+    const clock = yield* Effect.clock
     const tree = yield* spawn({
       file: request.plan.file,
       argv0: request.plan.command,

@@ -1,0 +1,94 @@
+/** `sigil mcp approve` and `reject`: stores the user's answer about project servers; starts nothing. */
+import * as Effect from "effect/Effect"
+import { approvalFingerprint } from "../config/Fingerprint.ts"
+import { nameOf, type ServerDeclaration } from "../config/ServerDeclaration.ts"
+import { ApprovalStore } from "../policy/ApprovalStore.ts"
+import { keepable } from "../policy/EntryDifference.ts"
+import { leftOutOfAll, needsApproval } from "../policy/ProjectApproval.ts"
+import { Output } from "./Output.ts"
+import { rowOf, rows, snapshot } from "./Session.ts"
+import { UsageError } from "./UsageError.ts"
+
+const answered = (declaration: ServerDeclaration, identity: string) => ({
+  identity,
+  name: declaration.name,
+  fingerprint: approvalFingerprint(declaration.raw),
+  entry: keepable(declaration.raw)
+})
+
+const notForApproval = (name: string, scope: string): UsageError =>
+  new UsageError({
+    code: "SIGIL_USAGE",
+    reason: "needs_no_approval",
+    text: `The server '${name}' comes from scope ${scope}, which needs no approval.`,
+    fix: scope === "cli" ? "Just use it." : `Use 'sigil mcp disable ${name}' to keep it from starting.`,
+    where: { server: name }
+  })
+
+const one = (name: string, action: "approve" | "reject") =>
+  Effect.gen(function* () {
+    const store = yield* ApprovalStore
+    const { projectIdentity } = yield* snapshot
+    const { entry } = yield* rowOf(name)
+    if (entry._tag === "Broken") {
+      if (action === "approve" || !needsApproval(entry.broken.scope)) return yield* entry.broken.error
+      // A rejection is by name, so it holds for an entry that cannot be read, too.
+      yield* store.decide([{ identity: projectIdentity, name, fingerprint: "" }], "rejected")
+      return { decided: [name], skipped: [] }
+    }
+    const { declaration } = entry
+    if (!needsApproval(declaration.scope)) return yield* notForApproval(name, declaration.scope)
+    yield* store.decide([answered(declaration, projectIdentity)], action === "approve" ? "approved" : "rejected")
+    return { decided: [name], skipped: [] }
+  })
+
+const all = (action: "approve" | "reject") =>
+  Effect.gen(function* () {
+    const store = yield* ApprovalStore
+    const { projectIdentity } = yield* snapshot
+    const pending = (yield* rows).filter(({ state }) => state.state === "pending")
+    const declarations = pending.flatMap(({ entry }) => (entry._tag === "Valid" ? [entry.declaration] : []))
+    const judged = declarations.map((declaration) => ({
+      declaration,
+      why: action === "approve" ? leftOutOfAll(declaration) : undefined
+    }))
+    const chosen = judged.filter(({ why }) => why === undefined).map(({ declaration }) => declaration)
+    yield* store.decide(
+      chosen.map((declaration) => answered(declaration, projectIdentity)),
+      action === "approve" ? "approved" : "rejected"
+    )
+    if (action === "approve") yield* store.approveAll(projectIdentity)
+    return {
+      decided: chosen.map(({ name }) => name),
+      skipped: judged.flatMap(({ declaration, why }) => (why === undefined ? [] : [{ name: declaration.name, why }]))
+    }
+  })
+
+/** Decides about one server or all pending ones, and prints what was decided. */
+export const decide = (
+  action: "approve" | "reject",
+  input: { readonly name: string | undefined; readonly all: boolean }
+) =>
+  Effect.gen(function* () {
+    const output = yield* Output
+    const { servers } = yield* snapshot
+    const outcome = input.name === undefined ? yield* all(action) : yield* one(input.name, action)
+    yield* output.document("decision", { schema: "sigil.mcp.decision/1", action, ...outcome })
+    const { decided, skipped } = outcome
+    const verb = action === "approve" ? "Approved" : "Rejected"
+    if (servers.filter((entry) => nameOf(entry) !== "").length === 0) yield* output.text(["No servers are declared."])
+    else if (decided.length === 0 && skipped.length === 0) yield* output.text(["Nothing is pending."])
+    if (decided.length > 0) {
+      yield* output.text([
+        `${verb} ${decided.length}: ${decided.join(", ")}`,
+        action === "approve" ? "Starts as soon as it is used." : "It will not be asked about again."
+      ])
+    }
+    for (const { name, why } of skipped) {
+      yield* output.text([`Left out: ${name}, because ${why}. Approve it by name: sigil mcp approve ${name}`])
+    }
+    if (input.all && action === "approve") {
+      yield* output.note("Later entries of this project count as approved too, but for remote ones, ones that read your environment and ones with looser trust.")
+    }
+    return 0
+  })

@@ -1,0 +1,254 @@
+/**
+ * The JSON documents of `--json` (spec section 1a): one schema per document, and its type.
+ *
+ * sigil's own keys are snake_case, objects of MCP stay as on the wire. Fields are only ever added, so readers
+ * ignore unknown ones, as these schemas do. An absent field is not known. At run time only the types are used:
+ * nothing here is loaded by a command.
+ */
+import * as Schema from "effect/Schema"
+import { Where } from "../base/Failure.ts"
+import { scopes } from "../config/ServerDeclaration.ts"
+
+const optional = Schema.optional
+const Strings = Schema.Array(Schema.String)
+const Open = Schema.Record({ key: Schema.String, value: Schema.Unknown })
+const Source = Schema.Struct({ file: Schema.String, line: Schema.Number })
+const Scope = Schema.Literal(...scopes)
+const Reason = Schema.Struct({ code: Schema.String, message: Schema.String })
+
+/** States of a server (spec sections 1a and 7). */
+export const ServerState = Schema.Union(
+  Schema.Literal("configured", "pending", "rejected", "disabled", "denied", "invalid"),
+  Schema.Literal("deferred", "activating", "refreshing", "restarting", "ready", "failed", "needs_auth"),
+  Schema.TemplateLiteral("stale ", Schema.String)
+)
+/** A state of a server. */
+export type ServerState = typeof ServerState.Type
+
+/** What an error says; `exit` is the exit code that belongs to it. */
+export const ErrorObject = Schema.Struct({
+  code: Schema.String,
+  reason: Schema.String,
+  message: Schema.String,
+  fix: Schema.String,
+  exit: Schema.Number,
+  where: Where,
+  candidates: Strings,
+  details: Open
+})
+
+/** One declaration. What a broken entry does not tell is absent. */
+export const Server = Schema.Struct({
+  name: Schema.String,
+  scope: Scope,
+  source: Source,
+  transport: optional(Schema.String),
+  command: optional(Strings),
+  url: optional(Schema.String),
+  enabled: optional(Schema.Boolean),
+  startup: optional(Schema.Literal("eager", "lazy")),
+  required: optional(Schema.Boolean),
+  trust_class: optional(Schema.Literal("official", "self_hosted", "third_party")),
+  approval_default: optional(Schema.Literal("allow", "ask", "deny")),
+  state: ServerState,
+  reason: optional(Reason),
+  status: optional(
+    Schema.Struct({
+      tools: optional(Schema.Number),
+      resources: optional(Schema.Number),
+      prompts: optional(Schema.Number),
+      protocol_version: Schema.String,
+      server: Schema.Struct({ name: Schema.String, version: Schema.String }),
+      generation: Schema.String,
+      pid: optional(Schema.Number),
+      ready_ms: Schema.Number,
+      noise_lines: Schema.Number,
+      odd_messages: Schema.Number
+    })
+  )
+})
+
+const Artifact = Schema.Struct({ handle: Schema.String, path: Schema.String, bytes: Schema.Number })
+
+/** Every document by its name. */
+export const documents = {
+  error: Schema.Struct({ schema: Schema.Literal("sigil.error/1"), error: ErrorObject }),
+  list: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.list/1"),
+    workspace: Schema.String,
+    servers: Schema.Array(Server),
+    shadowed: Schema.Array(
+      Schema.Struct({
+        name: Schema.String,
+        scope: Scope,
+        source: Source,
+        by: Schema.Struct({ name: Schema.String, scope: Scope }),
+        why: Schema.Literal("name", "signature")
+      })
+    ),
+    problems: Schema.Array(ErrorObject)
+  }),
+  get: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.get/1"),
+    server: Server,
+    /** The entry as written, secrets hidden. */
+    declaration: Open,
+    effective: Schema.Struct(
+      {
+        startup_timeout_secs: Schema.Number,
+        tool_timeout_secs: Schema.Number,
+        on_timeout: Schema.Literal("close", "keep"),
+        restart: Schema.Literal("on_failure", "never")
+      },
+      Open
+    ),
+    grants: Strings,
+    header_names: Strings,
+    fingerprints: Schema.Struct({
+      approval: optional(Schema.String),
+      launch: optional(Schema.String),
+      environment: optional(Schema.String)
+    }),
+    pin: Schema.Literal("off", "pinned", "missing")
+  }),
+  tools: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.tools/1"),
+    servers: Schema.Array(
+      Schema.Struct({
+        server: Schema.String,
+        state: ServerState,
+        error: optional(ErrorObject),
+        tokens: Schema.Number,
+        tools: Schema.Array(
+          Schema.Struct({
+            name: Schema.String,
+            visible_name: Schema.String,
+            title: optional(Schema.String),
+            description: Schema.String,
+            input_schema: Schema.Unknown,
+            output_schema: optional(Schema.Unknown),
+            annotations: optional(Schema.Unknown),
+            tokens: Schema.Number,
+            status: Schema.Literal("available", "quarantined", "filtered", "held"),
+            reason: optional(Schema.Struct({ code: Schema.String, path: Schema.String, message: Schema.String }))
+          })
+        ),
+        warnings: Strings
+      })
+    )
+  }),
+  tools_for: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.tools_for/1"),
+    provider: Schema.Literal("openai", "anthropic", "gemini"),
+    /** As the provider gets them. */
+    tools: Schema.Array(Schema.Unknown),
+    left_out: Schema.Array(Schema.Struct({ server: Schema.String, name: Schema.String, reason: Schema.String }))
+  }),
+  call: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.call/1"),
+    server: Schema.String,
+    tool: Schema.String,
+    is_error: Schema.Boolean,
+    content: Schema.Array(Open),
+    structured_content: optional(Schema.Unknown),
+    truncated: Schema.Boolean,
+    limit_bytes: Schema.Number,
+    limit_lines: Schema.Number,
+    limit_tokens: Schema.Number,
+    returned_bytes: Schema.Number,
+    total_bytes: Schema.Number,
+    artifact: optional(Artifact),
+    details: Schema.Struct(
+      {
+        mcp: Schema.Struct({
+          server: Schema.String,
+          tool: Schema.String,
+          trust_class: Schema.String,
+          kind: Schema.String,
+          operation: Schema.String,
+          server_identity: Schema.Unknown,
+          generation: Schema.String
+        })
+      },
+      Open
+    ),
+    duration_ms: Schema.Number,
+    warnings: Strings
+  }),
+  pending: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.pending/1"),
+    project: Schema.String,
+    pending: Schema.Array(
+      Schema.Struct({
+        name: Schema.String,
+        source: Source,
+        transport: Schema.String,
+        command: optional(Strings),
+        url: optional(Schema.String),
+        variables: Strings,
+        fingerprint: Schema.String,
+        change: optional(Schema.Struct({ fields: Strings, diff: Schema.String }))
+      })
+    )
+  }),
+  decision: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.decision/1"),
+    action: Schema.Literal("approve", "reject"),
+    decided: Strings,
+    skipped: Schema.Array(Schema.Struct({ name: Schema.String, why: Schema.String }))
+  }),
+  change: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.change/1"),
+    action: Schema.Literal("add", "remove", "enable", "disable"),
+    name: Schema.String,
+    scope: Scope,
+    file: Schema.String,
+    effective: Schema.Literal("next_start"),
+    notes: Strings
+  }),
+  explain: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.explain/1"),
+    name: Schema.String,
+    gates: Schema.Array(
+      Schema.Struct({
+        gate: Schema.String,
+        verdict: Schema.Literal("pass", "refuse", "not_reached"),
+        why: Schema.String,
+        where: optional(Where)
+      })
+    )
+  }),
+  logs: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.logs/1"),
+    server: Schema.String,
+    generation: optional(Schema.String),
+    lines: Strings
+  }),
+  doctor: Schema.Struct({
+    schema: Schema.Literal("sigil.doctor/1"),
+    ok: Schema.Boolean,
+    summary: Schema.Struct({ ok: Schema.Number, warn: Schema.Number, error: Schema.Number }),
+    checks: Schema.Array(
+      Schema.Struct({
+        code: Schema.String,
+        subject: Schema.String,
+        status: Schema.Literal("ok", "warn", "error"),
+        message: Schema.String,
+        fix: optional(Schema.String),
+        where: optional(Where)
+      })
+    )
+  }),
+  errors: Schema.Struct({
+    schema: Schema.Literal("sigil.errors/1"),
+    errors: Schema.Array(
+      Schema.Struct({ code: Schema.String, exit: Schema.Number, summary: Schema.String, fix: Schema.String })
+    )
+  })
+} as const
+
+/** Name of a document. */
+export type DocumentName = keyof typeof documents
+
+/** The value of a document. */
+export type DocumentOf<Name extends DocumentName> = Schema.Schema.Type<(typeof documents)[Name]>

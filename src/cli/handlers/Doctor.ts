@@ -1,0 +1,144 @@
+/** `sigil doctor`: findings with a way to mend each; exit 1 when something is broken. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import { fixOf } from "../../base/Failure.ts"
+import { SECOND_MS } from "../../base/Units.ts"
+import { Locations } from "../../config/Locations.ts"
+import { nameOf } from "../../config/ServerDeclaration.ts"
+import { type Finding, fine } from "../../doctor/Check.ts"
+import { checkConfig } from "../../doctor/ConfigCheck.ts"
+import { checkServer } from "../../doctor/ServerCheck.ts"
+import { checkWorkspace } from "../../doctor/WorkspaceCheck.ts"
+import * as Declarations from "../../runtime/Declarations.ts"
+import * as Sigil from "../../runtime/Sigil.ts"
+import { Admission } from "../../server/Admission.ts"
+import { Registry } from "../../server/Registry.ts"
+import type { Input } from "../commands/Doctor.ts"
+import { placeOf } from "../FailureText.ts"
+import type { Handler } from "../Handler.ts"
+import { dim, green, type Line, red, yellow } from "../Markup.ts"
+import { Output } from "../Output.ts"
+import { rows, runtimeOptions, snapshot } from "../Session.ts"
+
+const gather = Effect.gen(function* () {
+  const facts = { snapshot: yield* snapshot, networkApproved: false }
+  const admission = yield* Admission
+  const servers = yield* Effect.forEach(facts.snapshot.servers, (entry) =>
+    Effect.map(admission.explain(entry, facts), (verdicts) => checkServer(entry, verdicts))
+  )
+  const none =
+    facts.snapshot.servers.length === 0
+      ? [fine("mcp", "servers", "no servers configured; declare one with 'sigil mcp add NAME COMMAND…'")]
+      : []
+  return [
+    ...checkConfig(facts.snapshot),
+    ...(yield* checkWorkspace(facts.snapshot, yield* Locations)),
+    ...servers.flat(),
+    ...none
+  ]
+})
+
+/** Connects to everything that could start, inside one total bound. */
+const probe = (totalMs: number) =>
+  Effect.gen(function* () {
+    const registry = yield* Registry
+    const startable = (yield* rows).filter(({ state }) => state.state === "configured")
+    const found = yield* Effect.forEach(
+      startable,
+      ({ entry }) =>
+        registry.activate(nameOf(entry)).pipe(
+          Effect.timeoutOption(totalMs),
+          Effect.exit,
+          Effect.map((exit): Finding => {
+            const subject = nameOf(entry)
+            if (Exit.isSuccess(exit)) {
+              if (Option.isSome(exit.value)) {
+                const { tools, readyMs, connection } = exit.value.value
+                const { noiseLines, strayMessages } = connection.oddities
+                const odd = noiseLines + strayMessages
+                return {
+                  code: "mcp:probe",
+                  subject,
+                  status: odd > 0 ? "warn" : "ok",
+                  message: `ready in ${Math.round(readyMs)} ms with ${tools.length} tool(s)${odd > 0 ? `; ${noiseLines} noise line(s), ${strayMessages} odd message(s)` : ""}`
+                }
+              }
+              return {
+                code: "mcp:probe",
+                subject,
+                status: "error",
+                message: `Not ready within ${totalMs} ms in all.`,
+                fix: "Give --timeout SECS, or see 'sigil mcp logs NAME'."
+              }
+            }
+            const failure = exit.cause._tag === "Fail" ? exit.cause.error : undefined
+            return {
+              code: "mcp:probe",
+              subject,
+              status: "error",
+              message: failure?.text ?? "The start failed in an unexpected way.",
+              ...(failure === undefined ? {} : { fix: fixOf(failure) }),
+              ...(failure?.where === undefined ? {} : { where: failure.where })
+            }
+          })
+        ),
+      { concurrency: "unbounded" }
+    )
+    const left = (yield* registry.closeAll).filter(({ report }) => !report.complete)
+    return [
+      ...found,
+      ...left.map(
+        ({ server, report }): Finding => ({
+          code: "mcp:cleanup",
+          subject: server,
+          status: "error",
+          message: `Processes could not be confirmed gone: ${report.survivors.map(({ pid }) => pid).join(", ")}`,
+          fix: "End these processes by their id."
+        })
+      )
+    ]
+  })
+
+const marks = { ok: green("[ok]   "), warn: yellow("[warn] "), error: red("[error]") } as const
+
+const linesOf = (finding: Finding): ReadonlyArray<Line> => {
+  const place = finding.where === undefined ? undefined : placeOf(finding.where)
+  return [
+    [marks[finding.status], ` ${finding.code} ${finding.subject} - ${finding.message}`],
+    ...(place === undefined || finding.status === "ok" ? [] : [[dim(`          at ${place}`)]]),
+    ...(finding.fix === undefined ? [] : [`          fix: ${finding.fix}`])
+  ]
+}
+
+const print = (findings: ReadonlyArray<Finding>) =>
+  Effect.gen(function* () {
+    const output = yield* Output
+    const count = (status: Finding["status"]): number => findings.filter((finding) => finding.status === status).length
+    const summary = { ok: count("ok"), warn: count("warn"), error: count("error") }
+    yield* output.document("doctor", {
+      schema: "sigil.doctor/1",
+      ok: summary.error === 0,
+      summary,
+      checks: findings
+    })
+    yield* output.text([
+      "sigil doctor",
+      ...findings.flatMap(linesOf),
+      `summary: ${summary.ok} ok, ${summary.warn} warning(s), ${summary.error} error(s)`
+    ])
+    return summary.error === 0 ? 0 : 1
+  })
+
+/** The handler. */
+export const handler: Handler<Input> = ({ options }) =>
+  Effect.gen(function* () {
+    const run = yield* runtimeOptions
+    if (!options.probe) {
+      return yield* Effect.flatMap(gather, print).pipe(Effect.provide(Declarations.layer(run)))
+    }
+    return yield* Effect.gen(function* () {
+      const findings = yield* gather
+      return yield* print([...findings, ...(yield* probe(options.timeout * SECOND_MS))])
+    }).pipe(Effect.provide(Sigil.layer(run)))
+  })

@@ -1,0 +1,13 @@
+/** `sigil mcp approve`. */
+import * as Effect from "effect/Effect"
+import * as Declarations from "../../runtime/Declarations.ts"
+import type { Input } from "../commands/McpApprove.ts"
+import { decide } from "../Decision.ts"
+import type { Handler } from "../Handler.ts"
+import { runtimeOptions } from "../Session.ts"
+
+/** The handler. */
+export const handler: Handler<Input> = ({ args, options }) =>
+  Effect.flatMap(runtimeOptions, (run) =>
+    Effect.provide(decide("approve", { name: args.name, all: options.all }), Declarations.layer(run))
+  )

@@ -1,0 +1,11 @@
+/** `sigil mcp disable`. */
+import * as Effect from "effect/Effect"
+import * as Declarations from "../../runtime/Declarations.ts"
+import type { Input } from "../commands/McpDisable.ts"
+import type { Handler } from "../Handler.ts"
+import { runtimeOptions } from "../Session.ts"
+import { toggle } from "../Toggle.ts"
+
+/** The handler. */
+export const handler: Handler<Input> = ({ args }) =>
+  Effect.flatMap(runtimeOptions, (run) => Effect.provide(toggle("disable", args.name), Declarations.layer(run)))

@@ -1,0 +1,157 @@
+/** `sigil mcp list`: one row per declaration; `--status` connects inside one total bound. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import { SECOND_MS } from "../../base/Units.ts"
+import { nameOf } from "../../config/ServerDeclaration.ts"
+import * as Declarations from "../../runtime/Declarations.ts"
+import * as Sigil from "../../runtime/Sigil.ts"
+import type { Generation } from "../../server/Generation.ts"
+import { Registry } from "../../server/Registry.ts"
+import { catalogue } from "../../tools/Catalog.ts"
+import type { Input } from "../commands/McpList.ts"
+import { errorOf } from "../FailureText.ts"
+import type { Handler } from "../Handler.ts"
+import { Output } from "../Output.ts"
+import { lineOf, serverDocument, type ShownState, transportOf } from "../ServerRow.ts"
+import { type Row, rows, runtimeOptions, snapshot } from "../Session.ts"
+
+/** What a connected server is like. */
+const statusOf = (generation: Generation) => {
+  const tools = catalogue([generation]).filter(({ status }) => status === "available").length
+  const { oddities } = generation.connection
+  return {
+    tools,
+    protocol_version: generation.revision.version,
+    server: generation.info,
+    generation: generation.id,
+    ...(generation.wire.pid === undefined ? {} : { pid: generation.wire.pid }),
+    ready_ms: Math.round(generation.readyMs),
+    noise_lines: oddities.noiseLines,
+    odd_messages: oddities.strayMessages
+  }
+}
+
+interface Shown {
+  readonly row: Row
+  readonly state: ShownState
+  readonly status?: ReturnType<typeof statusOf>
+}
+
+/** Connects to what could start; no row waits longer than the total bound, and a slow one never hides the others. */
+const connect = (all: ReadonlyArray<Row>, totalMs: number) =>
+  Effect.gen(function* () {
+    const registry = yield* Registry
+    const shown = yield* Effect.forEach(
+      all,
+      (row): Effect.Effect<Shown> => {
+        if (row.state.state !== "configured") return Effect.succeed({ row, state: row.state })
+        return registry.activate(nameOf(row.entry)).pipe(
+          Effect.timeoutOption(Duration.millis(totalMs)),
+          Effect.exit,
+          Effect.map((exit): Shown => {
+            if (Exit.isFailure(exit)) {
+              const failure = exit.cause._tag === "Fail" ? exit.cause.error : undefined
+              const reason = failure === undefined ? {} : { reason: { code: failure.code, message: failure.text } }
+              return { row, state: { state: "failed", ...reason } }
+            }
+            if (Option.isNone(exit.value)) {
+              const message = `Not ready within ${totalMs} ms in all.`
+              return { row, state: { state: "failed", reason: { code: "SIGIL_START_TIMEOUT", message } } }
+            }
+            return { row, state: { state: "ready" }, status: statusOf(exit.value.value) }
+          })
+        )
+      },
+      { concurrency: "unbounded" }
+    )
+    yield* registry.closeAll
+    return shown
+  })
+
+const stateText = ({ state, status }: Shown): string => {
+  if (status !== undefined) return `ready, ${status.tools} tool${status.tools === 1 ? "" : "s"}`
+  if (state.reason === undefined) return state.state
+  return state.state === "configured" ? `configured (${state.reason.code})` : `${state.state} (${state.reason.code})`
+}
+
+const print = (shown: ReadonlyArray<Shown>, all: boolean) =>
+  Effect.gen(function* () {
+    const output = yield* Output
+    const { shadowed, problems, workspace } = yield* snapshot
+    if (output.json) {
+      return yield* output.document("list", {
+        schema: "sigil.mcp.list/1",
+        workspace,
+        servers: shown.map(({ row, state, status }) => ({
+          ...serverDocument(row.entry, state),
+          ...(status === undefined ? {} : { status })
+        })),
+        shadowed: shadowed.map(({ name, scope, source, by, why }) => ({
+          name,
+          scope,
+          source: { file: source.file, line: source.line },
+          by,
+          why
+        })),
+        problems: problems.map(errorOf)
+      })
+    }
+    if (shown.length === 0) {
+      yield* output.text(["No servers are declared.", "Declare one: sigil mcp add NAME COMMAND…"])
+    } else {
+      yield* output.text([`${shown.length} server${shown.length === 1 ? "" : "s"}`, ""])
+      const header = ["NAME", "STATE", "SCOPE", "TRANSPORT", "FROM", "RUNS"]
+      const cells = shown.map((one) => {
+        const { entry } = one.row
+        const { name, scope, source } = entry._tag === "Valid" ? entry.declaration : entry.broken
+        const transport = entry._tag === "Valid" ? transportOf(entry.declaration.endpoint) : "?"
+        return [name, stateText(one), scope, transport, `${source.file}:${source.line}`, lineOf(entry)]
+      })
+      yield* output.table(header, cells)
+    }
+    const pending = shown.filter(({ state }) => state.state === "pending").map(({ row }) => nameOf(row.entry))
+    if (pending.length > 0) {
+      yield* output.text([
+        "",
+        `Pending approval: ${pending.join(", ")}. Review with 'sigil mcp pending', then 'sigil mcp approve NAME'.`
+      ])
+    }
+    for (const { row, state } of shown) {
+      if (state.reason === undefined || state.state === "pending") continue
+      yield* output.note(`${nameOf(row.entry)}: ${state.reason.message}`)
+    }
+    if (all) {
+      for (const { name, scope, source, by, why } of shadowed) {
+        yield* output.text([
+          `hidden: ${name} (${scope}, ${source.file}:${source.line}) by ${by.name} (${by.scope}), same ${why === "name" ? "name" : "command or URL"}`
+        ])
+      }
+    } else if (shadowed.length > 0) {
+      yield* output.note(`${shadowed.length} declaration(s) hidden by others; 'sigil mcp list --all' shows them.`)
+    }
+    for (const problem of problems) yield* output.failure(problem)
+  })
+
+/** The handler. */
+export const handler: Handler<Input> = ({ options }) =>
+  Effect.gen(function* () {
+    const run = yield* runtimeOptions
+    const declared = Effect.map(rows, (all): ReadonlyArray<Shown> => all.map((row) => ({ row, state: row.state })))
+    if (!options.status) {
+      yield* Effect.provide(
+        Effect.flatMap(declared, (shown) => print(shown, options.all)),
+        Declarations.layer(run)
+      )
+      return 0
+    }
+    yield* Effect.provide(
+      Effect.gen(function* () {
+        const shown = yield* connect(yield* rows, options.timeout * SECOND_MS)
+        yield* print(shown, options.all)
+      }),
+      Sigil.layer(run)
+    )
+    return 0
+  })

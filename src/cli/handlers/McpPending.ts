@@ -1,0 +1,98 @@
+/** `sigil mcp pending`: what the project wants to run, from where, with which variables, and what changed. */
+import * as Effect from "effect/Effect"
+import { variablesOf } from "../../config/Expansion.ts"
+import { approvalFingerprint } from "../../config/Fingerprint.ts"
+import { nameOf, type ServerDeclaration } from "../../config/ServerDeclaration.ts"
+import { ApprovalStore } from "../../policy/ApprovalStore.ts"
+import { difference, keepable } from "../../policy/EntryDifference.ts"
+import { type Approvals, keyOf, leftOutOfAll } from "../../policy/ProjectApproval.ts"
+import * as Declarations from "../../runtime/Declarations.ts"
+import type { Input } from "../commands/McpPending.ts"
+import type { Handler } from "../Handler.ts"
+import { bold, green, type Line, red } from "../Markup.ts"
+import { Output } from "../Output.ts"
+import { quoted, shownCommand, shownUrl, transportOf } from "../ServerRow.ts"
+import { rowOf, rows, runtimeOptions, snapshot } from "../Session.ts"
+
+const changeOf = (declaration: ServerDeclaration, identity: string, stored: Approvals) => {
+  const before = stored.entries[keyOf(identity, declaration.name)]
+  return before === undefined ? undefined : difference(before, keepable(declaration.raw))
+}
+
+const itemOf = (declaration: ServerDeclaration, identity: string, stored: Approvals) => {
+  const { endpoint, source } = declaration
+  const change = changeOf(declaration, identity, stored)
+  return {
+    name: declaration.name,
+    source: { file: source.file, line: source.line },
+    transport: transportOf(endpoint),
+    ...(endpoint._tag === "stdio" ? { command: shownCommand(endpoint) } : { url: shownUrl(endpoint) }),
+    variables: [...new Set(variablesOf(declaration).map(({ name }) => name))].sort(),
+    fingerprint: approvalFingerprint(declaration.raw),
+    ...(change === undefined ? {} : { change })
+  }
+}
+
+type Item = ReturnType<typeof itemOf>
+
+const coloured = (line: string): Line => (line.startsWith("-") ? red(`    ${line}`) : green(`    ${line}`))
+
+const describe = (item: Item, declaration: ServerDeclaration): ReadonlyArray<Line> => {
+  const { endpoint } = declaration
+  const names = endpoint._tag === "stdio" ? Object.keys(endpoint.env) : Object.keys(endpoint.headers)
+  const left = leftOutOfAll(declaration)
+  return [
+    [bold(item.name), item.change === undefined ? "" : " (changed since it was approved)"],
+    `  from       ${item.source.file}:${item.source.line}`,
+    endpoint._tag === "stdio"
+      ? `  would run  ${shownCommand(endpoint).map(quoted).join(" ")}`
+      : `  would call ${shownUrl(endpoint)}`,
+    ...(endpoint._tag === "stdio" && endpoint.cwd !== undefined ? [`  in         ${endpoint.cwd}`] : []),
+    `  reads      ${item.variables.length === 0 ? "no variables of yours" : item.variables.join(", ")}`,
+    ...(names.length === 0 ? [] : [`  sets       ${names.join(", ")}`]),
+    ...(left === undefined ? [] : [`  note       'approve --all' does not cover it: ${left}`]),
+    ...(item.change === undefined ? [] : ["  changed", ...item.change.diff.split("\n").map(coloured)]),
+    ""
+  ]
+}
+
+/** The handler. */
+export const handler: Handler<Input> = ({ args }) =>
+  Effect.gen(function* () {
+    const run = yield* runtimeOptions
+    return yield* Effect.gen(function* () {
+      const output = yield* Output
+      const { projectIdentity } = yield* snapshot
+      const stored = yield* Effect.flatMap(ApprovalStore, (store) => store.read)
+      const wanted = args.name === undefined ? yield* rows : [yield* rowOf(args.name)]
+      const declared = wanted.flatMap(({ entry, state }) =>
+        entry._tag === "Valid" && (args.name !== undefined || state.state === "pending")
+          ? [{ declaration: entry.declaration, state: state.state }]
+          : []
+      )
+      const pending = declared.filter(({ state }) => state === "pending")
+      // A named server is shown whatever was decided, so that a decision can be looked at again.
+      const shown = args.name === undefined ? pending : declared
+      const items = shown.map(({ declaration }) => itemOf(declaration, projectIdentity, stored))
+      yield* output.document("pending", { schema: "sigil.mcp.pending/1", project: projectIdentity, pending: items })
+      if (args.name !== undefined && wanted[0]?.entry._tag === "Broken") return yield* wanted[0].entry.broken.error
+      if (items.length === 0) {
+        yield* output.text([`Nothing is pending for ${projectIdentity}.`])
+        return 0
+      }
+      for (const [index, item] of items.entries()) {
+        const one = shown[index]
+        if (one === undefined) continue
+        yield* output.text(describe(item, one.declaration))
+        if (one.state !== "pending") yield* output.text([`It is not pending: its state is '${one.state}'.`])
+      }
+      if (pending.length > 0) {
+        const names = pending.map(({ declaration }) => quoted(nameOf({ _tag: "Valid", declaration })))
+        yield* output.text([
+          `Project: ${projectIdentity}`,
+          `Approve: sigil mcp approve ${names[0] ?? "NAME"}    Reject: sigil mcp reject ${names[0] ?? "NAME"}`
+        ])
+      }
+      return 0
+    }).pipe(Effect.provide(Declarations.layer(run)))
+  })

@@ -1,0 +1,128 @@
+/** `sigil mcp tools`: what servers offer, with the token bill and the reason of every tool that cannot be called. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { Failure } from "../../base/Failure.ts"
+import { clip } from "../../base/Display.ts"
+import { nameOf } from "../../config/ServerDeclaration.ts"
+import { Secrets } from "../../policy/Secrets.ts"
+import * as Sigil from "../../runtime/Sigil.ts"
+import { Registry } from "../../server/Registry.ts"
+import { type CatalogTool, tokensOf } from "../../tools/Catalog.ts"
+import { Pipeline } from "../../tools/Pipeline.ts"
+import type { Input } from "../commands/McpTools.ts"
+import { finish } from "../Finish.ts"
+import { errorOf } from "../FailureText.ts"
+import type { Handler } from "../Handler.ts"
+import { bold, dim, red, yellow } from "../Markup.ts"
+import { Output } from "../Output.ts"
+import type { ShownState } from "../ServerRow.ts"
+import { type Row, rowOf, rows, runtimeOptions } from "../Session.ts"
+
+/** One server's part of the answer. */
+interface Part {
+  readonly server: string
+  readonly state: ShownState["state"]
+  readonly failure?: Failure
+  readonly tools: ReadonlyArray<CatalogTool>
+}
+
+const startup = (row: Row): "eager" | "lazy" => (row.entry._tag === "Valid" ? row.entry.declaration.startup : "lazy")
+
+/** Without a name: eager servers are started, lazy ones named, refused ones shown with their reason. */
+const partOf = (row: Row, all: boolean) =>
+  Effect.gen(function* () {
+    const server = nameOf(row.entry)
+    if (row.state.state !== "configured") return { server, state: row.state.state, tools: [] } satisfies Part
+    if (!all && startup(row) === "lazy") return { server, state: "deferred", tools: [] } satisfies Part
+    const pipeline = yield* Pipeline
+    const tools = yield* Effect.either(pipeline.tools(server))
+    return Either.isRight(tools)
+      ? ({ server, state: "ready", tools: tools.right } satisfies Part)
+      : ({ server, state: "failed", failure: tools.left, tools: [] } satisfies Part)
+  })
+
+const toolDocument = (tool: CatalogTool, redactor: { redactText: (text: string) => string; redactSchema: (schema: object) => unknown }) => ({
+  name: tool.name,
+  visible_name: tool.visibleName,
+  ...(tool.title === undefined ? {} : { title: redactor.redactText(tool.title) }),
+  description: redactor.redactText(tool.description),
+  // A definition that was refused is not repeated: it may be megabytes, or too deep to print.
+  input_schema: tool.status === "quarantined" ? {} : redactor.redactSchema(tool.inputSchema),
+  ...(tool.outputSchema === undefined || tool.status === "quarantined"
+    ? {}
+    : { output_schema: redactor.redactSchema(tool.outputSchema) }),
+  ...(tool.annotations === undefined || tool.status === "quarantined" ? {} : { annotations: tool.annotations }),
+  tokens: tokensOf(tool),
+  status: tool.status,
+  ...(tool.reason === undefined ? {} : { reason: tool.reason })
+})
+
+const sum = (tools: ReadonlyArray<CatalogTool>): number =>
+  tools.reduce((total, tool) => total + (tool.status === "available" ? tokensOf(tool) : 0), 0)
+
+const print = (parts: ReadonlyArray<Part>) =>
+  Effect.gen(function* () {
+    const output = yield* Output
+    const secrets = yield* Secrets
+    const redactor = {
+      redactText: secrets.redactText,
+      redactSchema: (schema: object) => secrets.redactJson({ ...schema }, "schema")
+    }
+    yield* output.document("tools", {
+      schema: "sigil.mcp.tools/1",
+      servers: parts.map(({ server, state, failure, tools }) => ({
+        server,
+        state,
+        ...(failure === undefined ? {} : { error: errorOf(failure) }),
+        tokens: sum(tools),
+        tools: tools.map((tool) => toolDocument(tool, redactor)),
+        warnings: []
+      }))
+    })
+    for (const { server, state, failure, tools } of parts) {
+      if (state !== "ready") {
+        const hint = state === "deferred" ? "lazy; name it or give --all to start it" : (failure?.code ?? "")
+        yield* output.text([[bold(server), "  ", yellow(state), hint === "" ? "" : ` (${hint})`], ""])
+        if (failure !== undefined) yield* output.failure(failure)
+        continue
+      }
+      const usable = tools.filter(({ status }) => status === "available")
+      yield* output.text([
+        [bold(server), `  ${usable.length} tool${usable.length === 1 ? "" : "s"}, about ${sum(tools)} tokens`],
+        ""
+      ])
+      const cells = tools.map((tool) => [
+        tool.status === "available" ? `  ${tool.name}` : ["  ", dim(tool.name)],
+        tool.status === "available" ? `${tokensOf(tool)}` : red(tool.status),
+        tool.status === "available"
+          ? clip(redactor.redactText(tool.description).replace(/\s+/g, " ").trim(), 400)
+          : `${tool.reason?.message ?? ""}${tool.reason?.path ? ` (at ${tool.reason.path})` : ""}`
+      ])
+      yield* output.table(["  TOOL", "TOKENS", "DESCRIPTION"], cells)
+      yield* output.text([""])
+    }
+  })
+
+/** The handler. */
+export const handler: Handler<Input> = ({ args, options }) =>
+  Effect.gen(function* () {
+    const run = yield* runtimeOptions
+    return yield* Effect.gen(function* () {
+      const output = yield* Output
+      const registry = yield* Registry
+      if (args.server !== undefined) {
+        // Strict: a named server that cannot start is the command's failure.
+        yield* rowOf(args.server)
+        yield* output.progress(`starting ${args.server}…`)
+        const pipeline = yield* Pipeline
+        const tools = yield* pipeline.tools(args.server)
+        yield* output.progress("")
+        yield* print([{ server: args.server, state: "ready", tools }])
+        return yield* finish(registry, 0)
+      }
+      const parts = yield* Effect.forEach(yield* rows, (row) => partOf(row, options.all), { concurrency: "unbounded" })
+      if (parts.length === 0) yield* output.text(["No servers are declared.", "Declare one: sigil mcp add NAME COMMAND…"])
+      yield* print(parts)
+      return yield* finish(registry, 0)
+    }).pipe(Effect.provide(Sigil.layer(run)))
+  })

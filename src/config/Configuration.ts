@@ -1,0 +1,230 @@
+/**
+ * The whole configuration of a run, read once (spec section 2).
+ *
+ * Settings come first, because they say how far sources may go; then every source; then the merge. `load` fails only
+ * for what the command line itself names and cannot be used; everything else that is wrong is a broken entry or a
+ * problem beside a working rest. Reading again is a second `load`; nothing is cached.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { DAY_MS } from "../base/Units.ts"
+import { HostEnvironment } from "../platform/HostEnvironment.ts"
+import { ConfigError } from "./ConfigError.ts"
+import { exists } from "./ConfigFile.ts"
+import { MAX_DECLARATIONS } from "./DecodeToml.ts"
+import { expand } from "./Expansion.ts"
+import * as Locations from "./Locations.ts"
+import { merge, type Shadowed, signatureOfEndpoint } from "./Merge.ts"
+import { projectIdentity, realPath } from "./ProjectIdentity.ts"
+import type { Entry, ServerDeclaration } from "./ServerDeclaration.ts"
+import { defaultSettings, type Settings, type UnsupportedSafety } from "./Settings.ts"
+import * as Sources from "./Sources.ts"
+
+/** Everything that was read. */
+export interface ConfigSnapshot {
+  /** Root that servers and the audit work in; absolute, links resolved. */
+  readonly workspace: string
+  /** Directory of the start, or `--cwd`; absolute, links resolved. */
+  readonly launchDirectory: string
+  /** What approvals and toggles belong to (S section 2.2). */
+  readonly projectIdentity: string
+  /** One entry per name, highest scope first. */
+  readonly servers: ReadonlyArray<Entry>
+  readonly shadowed: ReadonlyArray<Shadowed>
+  /** What is wrong outside single entries, and remarks. */
+  readonly problems: ReadonlyArray<ConfigError>
+  readonly settings: Settings
+  /** Not empty: nothing may be started (spec section 3). */
+  readonly unsupportedSafety: ReadonlyArray<UnsupportedSafety>
+}
+
+/** Reads the configuration. */
+export class Configuration extends Context.Tag("sigil/config/Configuration")<
+  Configuration,
+  {
+    /**
+     * Reads all sources afresh. Fails with `SIGIL_CONFIG_UNREADABLE` when a file or value of the command line, or the
+     * launch directory, cannot be used.
+     */
+    readonly load: Effect.Effect<ConfigSnapshot, ConfigError>
+  }
+>() {}
+
+/** What the command line says about the configuration. */
+export interface ConfigurationOptions {
+  /** `--config`; must be the value that `Locations.layer` got. */
+  readonly configPath?: string | undefined
+  /** `--mcp-config` values in their order. */
+  readonly mcpConfig: ReadonlyArray<string>
+  /** `--strict-mcp-config`: servers of `--mcp-config` only. */
+  readonly strict: boolean
+}
+
+type Host = Context.Tag.Service<typeof HostEnvironment>
+
+/** A deadline from the environment, ms; anything but a positive finite number is ignored (S section 3.7). */
+const fromEnvironment = (host: Host, ...names: ReadonlyArray<string>): number | undefined => {
+  for (const name of names) {
+    const value = Math.floor(Number(host.get(name)?.trim() || Number.NaN))
+    if (Number.isFinite(value) && value > 0) return Math.min(value, DAY_MS)
+  }
+  return undefined
+}
+
+/** Lets the environment raise the deadlines of JSON entries, never lower them (S section 12.3 row 25). */
+const raiseDeadlines = (host: Host): ((entry: Entry) => Entry) => {
+  const connect = fromEnvironment(host, "SIGIL_MCP_TIMEOUT", "MCP_TIMEOUT")
+  const call = fromEnvironment(host, "SIGIL_MCP_TOOL_TIMEOUT", "MCP_TOOL_TIMEOUT")
+  return (entry) => {
+    if (entry._tag === "Broken" || entry.declaration.format === "toml") return entry
+    if (connect === undefined && call === undefined) return entry
+    const { declaration } = entry
+    const toolTimeoutMs = Math.max(declaration.toolTimeoutMs, call ?? 0)
+    const raised: ServerDeclaration = {
+      ...declaration,
+      startupTimeoutMs: Math.max(declaration.startupTimeoutMs, connect ?? 0),
+      toolTimeoutMs,
+      toolTimeoutMaxMs: Math.max(declaration.toolTimeoutMaxMs, toolTimeoutMs)
+    }
+    return { _tag: "Valid", declaration: raised }
+  }
+}
+
+/** Root of the workspace (R section 1.1): `.` is the launch directory, other relative paths count from the file. */
+const workspaceOf = (root: string | undefined, paths: Locations.Paths): string =>
+  root === undefined || root === "."
+    ? realPath(paths.launchDirectory)
+    : realPath(path.resolve(path.dirname(paths.sigilToml), root))
+
+const isDirectory = (target: string): boolean => {
+  try {
+    return fs.statSync(target).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+/** Safety files that no build enforces yet: their presence refuses every start. */
+const safetyFiles = (paths: Locations.Paths, directories: ReadonlyArray<string>): ReadonlyArray<UnsupportedSafety> => {
+  const locks = [...new Set(directories)].map((directory) => path.join(directory, "sigil.lock")).filter(exists)
+  return [
+    ...(exists(paths.managedJson) ? [{ field: "managed.json", source: paths.managedJson }] : []),
+    ...locks.map((file) => ({ field: "sigil.lock", source: file }))
+  ]
+}
+
+const tooMany = (servers: ReadonlyArray<Entry>): ReadonlyArray<ConfigError> =>
+  servers.length <= MAX_DECLARATIONS
+    ? []
+    : [
+        new ConfigError({
+          code: "SIGIL_CONFIG_INVALID",
+          reason: "mcp_server_limit_exceeded",
+          text: `${servers.length} servers are declared; the first ${MAX_DECLARATIONS} in order of precedence are used.`,
+          fix: "Remove declarations that are not needed."
+        })
+      ]
+
+const load = (
+  host: Host,
+  paths: Locations.Paths,
+  options: ConfigurationOptions
+): Effect.Effect<ConfigSnapshot, ConfigError> =>
+  Effect.gen(function* () {
+    if (!isDirectory(paths.launchDirectory))
+      return yield* new ConfigError({
+        code: "SIGIL_CONFIG_UNREADABLE",
+        reason: "no_such_directory",
+        text: `The directory ${paths.launchDirectory} does not exist or is no directory.`,
+        fix: "Correct --cwd, or start sigil in an existing directory.",
+        where: { file: paths.launchDirectory }
+      })
+    // The TOML file lies over the JSON file where both have the [mcp] table.
+    const json = yield* Sources.readSettingsJson(paths, defaultSettings)
+    const toml = yield* Sources.readSigilToml(paths, json.settings)
+    const settings = toml.settings
+    const workspace = workspaceOf(settings.workspaceRoot, paths)
+    const identity = projectIdentity(paths)
+    const launchDirectory = realPath(paths.launchDirectory)
+    const facts: Sources.SourceContext = {
+      paths,
+      owner: { userId: host.userId, platform: host.platform },
+      settings,
+      workspace,
+      projectIdentity: identity
+    }
+    const missingRoot: ReadonlyArray<ConfigError> = isDirectory(workspace)
+      ? []
+      : [
+          new ConfigError({
+            code: "SIGIL_CONFIG_INVALID",
+            reason: "no_such_directory",
+            text: `workspace.root: the directory ${workspace} does not exist.`,
+            where: { file: paths.sigilToml, field: "workspace.root" }
+          })
+        ]
+    const cli = yield* Sources.readCommandLine(options.mcpConfig, facts)
+    const others: ReadonlyArray<Sources.SourceResult> = options.strict
+      ? []
+      : [
+          { ...toml.servers(facts), shadowed: [] },
+          { ...json.servers(facts), shadowed: [] },
+          yield* Sources.readLocal(facts),
+          yield* Sources.readProject(facts),
+          Sources.unreadSources(facts)
+        ]
+    const sources = [cli, ...others]
+    const raise = raiseDeadlines(host)
+    const merged = merge(
+      sources.flatMap(({ entries }) => entries.map(raise)),
+      (declaration) => {
+        const expanded = expand(declaration, host.get)
+        return Either.isRight(expanded) ? signatureOfEndpoint(expanded.right.endpoint) : undefined
+      }
+    )
+    return {
+      workspace,
+      launchDirectory,
+      projectIdentity: identity,
+      servers: merged.servers.slice(0, MAX_DECLARATIONS),
+      shadowed: [...sources.flatMap(({ shadowed }) => shadowed), ...merged.shadowed],
+      problems: [
+        ...json.problems,
+        ...toml.problems,
+        ...missingRoot,
+        ...sources.flatMap(({ problems }) => problems),
+        ...tooMany(merged.servers)
+      ],
+      settings,
+      unsupportedSafety: [
+        ...safetyFiles(paths, [identity, workspace, launchDirectory]),
+        ...json.unsupportedSafety,
+        ...toml.unsupportedSafety
+      ]
+    }
+  })
+
+/** The configuration of this process. */
+export const layer = (
+  options: ConfigurationOptions
+): Layer.Layer<Configuration, never, HostEnvironment | Locations.Locations> =>
+  Layer.effect(
+    Configuration,
+    Effect.gen(function* () {
+      const host = yield* HostEnvironment
+      const given = yield* Locations.Locations
+      const paths: Locations.Paths =
+        options.configPath === undefined
+          ? given
+          : { ...given, sigilToml: path.resolve(given.shellDirectory, options.configPath), configGiven: true }
+      return { load: Effect.suspend(() => load(host, paths, options)) }
+    })
+  )
+
+/** A configuration made of given values. */
+export const layerTest = (snapshot: ConfigSnapshot): Layer.Layer<Configuration> =>
+  Layer.succeed(Configuration, { load: Effect.succeed(snapshot) })

@@ -1,0 +1,215 @@
+/**
+ * Everything in sigil.toml and settings.json that is not a server.
+ *
+ * An unknown key in sigil.toml is a fault of that file. A safety setting is never lost silently: one that this build
+ * cannot enforce, or one that stands in a table or file that cannot be read, is listed in `unsupportedSafety`, and a
+ * listed one refuses every start (spec section 3).
+ */
+import type { Json } from "../base/Json.ts"
+import { SECOND_MS, DAY_MS } from "../base/Units.ts"
+import type { ConfigError } from "./ConfigError.ts"
+import { FieldReader } from "./Fields.ts"
+import { deepDuplicate, duplicatesOf, type LocatedObject, toJson } from "./Located.ts"
+import { decodeSwitches, decodeToolSearch, type McpSwitches, unsupportedSwitches } from "./McpSwitches.ts"
+import { decodePermission, defaultPermission, type Decision, type PermissionSettings } from "./PermissionSettings.ts"
+import { type Issues, toError } from "./Problem.ts"
+import { decodeWeb, defaultWeb, type WebSettings } from "./WebSettings.ts"
+
+/** Call deadline when `[agent]` says nothing, ms (R section 1.7). */
+const TOOL_TIMEOUT_MS = 30 * SECOND_MS
+
+/** Safety settings of settings.json that no build enforces yet: any of them refuses every start. */
+const jsonSafetyKeys = ["mcp_policy", "policy_limits", "permissions", "allowed_tools"] as const
+const jsonSafetyPattern = /"(?:mcpPolicy|mcp_policy|policyLimits|policy_limits|permissions|allowedTools|allowed_tools)"/
+const tomlSafetyPattern =
+  /^\s*(?:\[+\s*["']?(?:permission|web|execution)\b|["']?(?:permission|web|execution)["']?\s*[.=]|network_mode\b)/m
+
+/** A safety setting that is present and not enforced. */
+export interface UnsupportedSafety {
+  readonly field: string
+  /** File it stands in. */
+  readonly source: string
+  /** Why it counts as not enforced, when it is not simply missing from this build. */
+  readonly why?: string
+}
+
+/** The settings of a run. */
+export interface Settings {
+  readonly permission: PermissionSettings
+  readonly web: WebSettings
+  /** `[web] network_mode`. */
+  readonly networkMode: Decision
+  readonly mcp: McpSwitches
+  readonly agent: { readonly toolTimeoutMs: number }
+  readonly audit: { readonly sync: "write" | "always" }
+  /** `[workspace] root` as written. */
+  readonly workspaceRoot: string | undefined
+  /** Lists of settings.json, as written; not enforced yet. */
+  readonly json: {
+    readonly allowedTools?: ReadonlyArray<string>
+    readonly permissions?: { readonly [group in Decision]: ReadonlyArray<string> }
+    readonly mcpPolicy?: Json
+    readonly policyLimits?: Json
+  }
+}
+
+/** What holds without any file. */
+export const defaultSettings: Settings = {
+  permission: defaultPermission,
+  web: defaultWeb,
+  networkMode: defaultWeb.networkMode,
+  mcp: {},
+  agent: { toolTimeoutMs: TOOL_TIMEOUT_MS },
+  audit: { sync: "write" },
+  workspaceRoot: undefined,
+  json: {}
+}
+
+/** What one file says besides servers. */
+export interface DecodedSettings {
+  readonly settings: Settings
+  /** Faults that make the file unusable. */
+  readonly faults: ReadonlyArray<ConfigError>
+  /** Remarks that leave it usable. */
+  readonly remarks: ReadonlyArray<ConfigError>
+  readonly unsupportedSafety: ReadonlyArray<UnsupportedSafety>
+}
+
+/** Keys of sigil.toml that other readers take. */
+const otherTomlKeys = ["mcp_servers", "config_version"]
+
+/** Decodes sigil.toml's tables over `base`. */
+export const decodeTomlSettings = (root: LocatedObject, file: string, base: Settings): DecodedSettings => {
+  const issues: Issues = []
+  const remarks: Issues = []
+  const unsupportedSafety: Array<UnsupportedSafety> = []
+  const reader = new FieldReader(root, "", "toml", issues)
+  for (const key of otherTomlKeys) reader.takeExact(key)
+
+  /** A table that guards something: with a fault in it, what it guards is unknown. */
+  const guarded = <A>(name: string, decode: (table: FieldReader) => A, fallback: A): A => {
+    const before = issues.length
+    const table = reader.table(name)
+    const value = table === undefined ? fallback : decode(table)
+    if (issues.length === before) return value
+    unsupportedSafety.push({ field: name, source: file, why: "it cannot be read" })
+    return fallback
+  }
+  const permission = guarded("permission", decodePermission, base.permission)
+  const web = guarded("web", decodeWeb, base.web)
+
+  const mcpTable = reader.table("mcp")
+  const mcp = mcpTable === undefined ? {} : decodeSwitches(mcpTable)
+  if (mcpTable !== undefined) remarks.push(...unsupportedSwitches(mcp, mcpTable))
+
+  const agent = reader.table("agent")
+  const seconds = agent?.number("tool_timeout_secs", { min: -Infinity, max: Infinity, integer: false, unit: "seconds" })
+  agent?.refuseUnused("agent")
+  const audit = reader.table("audit")
+  const sync = audit?.choice("sync", ["write", "always"])
+  audit?.refuseUnused("audit")
+  const workspace = reader.table("workspace")
+  const workspaceRoot = workspace?.text("root")
+  workspace?.refuseUnused("workspace")
+  if (reader.take("execution") !== undefined) unsupportedSafety.push({ field: "execution", source: file })
+  reader.refuseUnused("sigil.toml")
+
+  return {
+    settings: {
+      ...base,
+      permission,
+      web,
+      networkMode: web.networkMode,
+      mcp: { ...base.mcp, ...mcp },
+      agent: {
+        toolTimeoutMs:
+          seconds === undefined
+            ? base.agent.toolTimeoutMs
+            : seconds > 0
+              ? Math.min(DAY_MS, Math.max(1, Math.floor(seconds * SECOND_MS)))
+              : TOOL_TIMEOUT_MS
+      },
+      audit: { sync: sync ?? base.audit.sync },
+      workspaceRoot: workspaceRoot ?? base.workspaceRoot
+    },
+    faults: issues.map((issue) => toError(issue, { file })),
+    remarks: remarks.map((issue) => toError(issue, { file })),
+    unsupportedSafety
+  }
+}
+
+/** Decodes settings.json's keys over `base`. Unknown keys are remarks: the file may be shared with another host. */
+export const decodeJsonSettings = (root: LocatedObject, file: string, base: Settings): DecodedSettings => {
+  const issues: Issues = []
+  const remarks: Issues = []
+  const reader = new FieldReader(root, "", "json", issues)
+  for (const key of ["mcpServers", "mcp_servers", "$schema"]) reader.takeExact(key)
+  const unsupportedSafety = jsonSafetyKeys.flatMap((name) => {
+    const property = reader.take(name)
+    return property === undefined ? [] : [{ field: property.key, source: file }]
+  })
+  for (const [key, at] of duplicatesOf(root))
+    issues.push({ field: key, at, text: "this key is written twice; keep one of them" })
+  for (const property of root.properties) {
+    const twice = /^mcp_?servers$/i.test(property.key) ? undefined : deepDuplicate(property.value, property.key)
+    if (twice !== undefined)
+      issues.push({ field: twice.path, at: twice.at, text: "this key is written twice; keep one of them" })
+  }
+  const allowedTools = reader.strings("allowed_tools")
+  const permissions = reader.table("permissions")
+  const lists =
+    permissions === undefined
+      ? undefined
+      : {
+          allow: permissions.strings("allow") ?? [],
+          ask: permissions.strings("ask") ?? [],
+          deny: permissions.strings("deny") ?? []
+        }
+  const policy = reader.take("mcp_policy")
+  const limits = reader.take("policy_limits")
+  const mcpTable = reader.table("mcp")
+  const switches = mcpTable === undefined ? {} : decodeSwitches(mcpTable)
+  if (mcpTable !== undefined) remarks.push(...unsupportedSwitches(switches, mcpTable))
+  const toolSearch = decodeToolSearch(reader)
+  const keepLoaded = reader.strings("tool_search_keep_loaded")
+  for (const property of reader.unused())
+    remarks.push({
+      field: reader.pathOf(property),
+      at: property.at,
+      reason: "unknown_key",
+      text: "settings.json has no key of this name; it is ignored"
+    })
+  return {
+    settings: {
+      ...base,
+      mcp: {
+        ...base.mcp,
+        ...switches,
+        ...(toolSearch === undefined ? {} : { toolSearch }),
+        ...(keepLoaded === undefined ? {} : { toolSearchKeepLoaded: keepLoaded })
+      },
+      json: {
+        ...(allowedTools === undefined ? {} : { allowedTools }),
+        ...(lists === undefined ? {} : { permissions: lists }),
+        ...(policy === undefined ? {} : { mcpPolicy: toJson(policy.value) }),
+        ...(limits === undefined ? {} : { policyLimits: toJson(limits.value) })
+      }
+    },
+    faults: issues.map((issue) => toError(issue, { file })),
+    remarks: remarks.map((issue) => toError(issue, { file })),
+    unsupportedSafety
+  }
+}
+
+/**
+ * What to assume of a file that cannot be parsed: when it seems to hold safety settings, they are unknown, and
+ * nothing may start until it can be read again. Otherwise it costs itself only.
+ */
+export const safetyOfUnreadable = (
+  text: string,
+  format: "toml" | "json",
+  file: string
+): ReadonlyArray<UnsupportedSafety> =>
+  (format === "toml" ? tomlSafetyPattern : jsonSafetyPattern).test(text)
+    ? [{ field: "safety settings", source: file, why: "the file cannot be read" }]
+    : []

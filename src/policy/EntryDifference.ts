@@ -1,0 +1,50 @@
+/**
+ * What changed in an entry since it was approved, readable and without secrets: pure.
+ *
+ * What is kept beside an approval is the entry with every value of `env` and of headers replaced by a short
+ * digest, so a difference can be told although no value is ever stored or shown. Templates such as `${TOKEN}`
+ * hold no secret and stay.
+ */
+import { createHash } from "node:crypto"
+import { canonicalize } from "json-canonicalize"
+import { isJsonObject, type Json, type JsonObject } from "../base/Json.ts"
+
+const valueFields = new Set(["env", "headers", "http_headers", "httpHeaders", "oauth"])
+
+const digest = (text: string): string =>
+  /^\$\{[^}]*\}$/.test(text) ? text : `[hidden ${createHash("sha256").update(text).digest("hex").slice(0, 8)}]`
+
+const hide = (value: Json | undefined): Json => {
+  if (typeof value === "string") return digest(value)
+  if (isJsonObject(value)) return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, hide(inner)]))
+  return value ?? null
+}
+
+/** The entry as it may be kept beside its approval. */
+export const keepable = (raw: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(raw)
+      .filter(([key]) => key !== "enabled")
+      .map(([key, value]) => [key, valueFields.has(key) ? hide(value) : (value ?? null)])
+  )
+
+/** One difference. */
+export interface Difference {
+  /** Changed top-level fields, sorted. */
+  readonly fields: ReadonlyArray<string>
+  /** Lines `- field: before` and `+ field: after`. */
+  readonly diff: string
+}
+
+/** The difference between what was approved and what is written now; both as `keepable` gives them. */
+export const difference = (before: JsonObject, after: JsonObject): Difference => {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
+  const text = (entry: JsonObject, name: string): string | undefined =>
+    Object.hasOwn(entry, name) ? canonicalize(entry[name]) : undefined
+  const fields = names.filter((name) => text(before, name) !== text(after, name))
+  const lines = fields.flatMap((name) => [
+    ...(Object.hasOwn(before, name) ? [`- ${name}: ${text(before, name)}`] : []),
+    ...(Object.hasOwn(after, name) ? [`+ ${name}: ${text(after, name)}`] : [])
+  ])
+  return { fields, diff: lines.join("\n") }
+}

@@ -1,0 +1,48 @@
+/**
+ * The layers behind commands that read and decide but start nothing: configuration, stored decisions, admission.
+ *
+ * The configuration is read once per runtime; everything above sees that one snapshot.
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { ConfigError } from "../config/ConfigError.ts"
+import * as Configuration from "../config/Configuration.ts"
+import * as Locations from "../config/Locations.ts"
+import type { HostEnvironment } from "../platform/HostEnvironment.ts"
+import * as ApprovalStore from "../policy/ApprovalStore.ts"
+import * as Toggles from "../policy/Toggles.ts"
+import * as Admission from "../server/Admission.ts"
+
+/** What a runtime is started with; the global options of the command line. */
+export interface RuntimeOptions {
+  readonly config?: string | undefined
+  readonly cwd?: string | undefined
+  readonly mcpConfig?: ReadonlyArray<string>
+  readonly strict?: boolean
+}
+
+/** What these layers provide. */
+export type Declarations =
+  | Locations.Locations
+  | Configuration.Configuration
+  | ApprovalStore.ApprovalStore
+  | Toggles.Toggles
+  | Admission.Admission
+
+/** Reads the configuration and provides everything that decides about it. */
+export const layer = (options: RuntimeOptions): Layer.Layer<Declarations, ConfigError, HostEnvironment> => {
+  const locations = Locations.layer({ configPath: options.config, cwd: options.cwd })
+  const read = Configuration.layer({ mcpConfig: options.mcpConfig ?? [], strict: options.strict ?? false }).pipe(
+    Layer.provide(locations)
+  )
+  const once = Layer.effect(
+    Configuration.Configuration,
+    Effect.gen(function* () {
+      const configuration = yield* Configuration.Configuration
+      const snapshot = yield* configuration.load
+      return { ...configuration, load: Effect.succeed(snapshot) }
+    })
+  ).pipe(Layer.provide(read))
+  const stores = Layer.mergeAll(ApprovalStore.layer, Toggles.layer).pipe(Layer.provide(locations))
+  return Layer.mergeAll(locations, once, stores, Admission.layer.pipe(Layer.provide(stores)))
+}

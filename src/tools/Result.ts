@@ -1,0 +1,277 @@
+/**
+ * What of a tool's result a model or a terminal sees, and where the rest is kept (spec section 9, "Results").
+ *
+ * Takes a result that is already redacted, so no cut can leave half of a secret. Every kind of block survives;
+ * each datum is shown once; base64 never is. Content that is cut carries no marker, a separate last block of fixed
+ * words and numbers says how much is missing and which artifact has the whole. `isError` is never lost.
+ */
+import * as Effect from "effect/Effect"
+import { canonicalize } from "json-canonicalize"
+import { escapeBlock } from "../base/Display.ts"
+import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
+import { KIB } from "../base/Units.ts"
+import { holdsLossless, parse, stringify } from "../protocol/Codec.ts"
+import type { Stored } from "./Artifacts.ts"
+import * as Tokens from "./Tokens.ts"
+
+/** Bounds of what is shown. */
+export interface Limits {
+  readonly bytes: number
+  readonly lines: number
+  readonly tokens: number
+}
+
+/** 32 KiB, 2,000 lines, 25,000 tokens: whichever is reached first (spec section 9). */
+export const defaultLimits: Limits = { bytes: 32 * KIB, lines: 2_000, tokens: 25_000 }
+/** The whole result. */
+export const noLimits: Limits = { bytes: Infinity, lines: Infinity, tokens: Infinity }
+
+/** The limits with the token cap of the environment; anything but a positive number is the default. */
+export const limitsFrom = (get: (name: string) => string | undefined): Limits => {
+  const text = get("SIGIL_MAX_MCP_OUTPUT_TOKENS") ?? get("MAX_MCP_OUTPUT_TOKENS")
+  const tokens = Math.floor(Number(text))
+  return text !== undefined && Number.isFinite(tokens) && tokens > 0 ? { ...defaultLimits, tokens } : defaultLimits
+}
+
+/** A result as it is shown. */
+export interface Shown {
+  /** Blocks as on the wire; media without data, texts cut. */
+  readonly content: ReadonlyArray<JsonObject>
+  /** Absent when equal to the text, or cut. */
+  readonly structuredContent?: Json
+  readonly isError: boolean
+  /** The same as one text. */
+  readonly text: string
+  readonly truncated: boolean
+  readonly limits: Limits
+  readonly returnedBytes: number
+  readonly totalBytes: number
+  /** The whole, when something was cut. */
+  readonly artifact?: Stored
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** Keeps bytes; `undefined` when that failed. */
+export type Keep = (bytes: Uint8Array, extension: string) => Effect.Effect<Stored | undefined>
+
+/** Part of a result: the block a document has, and the text a reader sees of it. */
+interface Part {
+  readonly block: JsonObject | undefined
+  readonly text: string
+  /** The block with its text replaced by what was kept of it. */
+  readonly withText?: (text: string) => JsonObject
+}
+
+const extensions: { readonly [type: string]: string } = {
+  "image/png": "png",
+  "image/jpeg": "jpg",
+  "image/gif": "gif",
+  "image/webp": "webp",
+  "image/svg+xml": "svg",
+  "audio/wav": "wav",
+  "audio/mpeg": "mp3",
+  "audio/ogg": "ogg",
+  "application/pdf": "pdf",
+  "application/json": "json",
+  "text/plain": "txt"
+}
+
+/** File extension of a media type. */
+export const extensionOf = (mimeType: string): string =>
+  Object.hasOwn(extensions, mimeType) ? (extensions[mimeType] ?? "bin") : "bin"
+
+const text = (value: Json | undefined): string => (typeof value === "string" ? value : "")
+
+const artifactDocument = (stored: Stored | undefined): JsonObject =>
+  stored === undefined ? {} : { artifact: { handle: stored.handle, path: stored.path, bytes: stored.bytes } }
+
+const without = (object: JsonObject, ...keys: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)))
+
+const mediaLine = (kind: string, mimeType: string, bytes: number, stored: Stored | undefined): string =>
+  `[${kind}${mimeType === "" ? "" : ` ${mimeType}`}, ${bytes} bytes${stored === undefined ? "" : `, artifact ${stored.handle}`}]`
+
+const mediaPart = (block: JsonObject, keep: Keep): Effect.Effect<Part> =>
+  Effect.gen(function* () {
+    const bytes = Buffer.from(text(own(block, "data")), "base64")
+    const mimeType = text(own(block, "mimeType"))
+    const stored = yield* keep(bytes, extensionOf(mimeType))
+    return {
+      block: {
+        ...without(block, "data", "mimeType"),
+        mime_type: mimeType,
+        bytes: bytes.length,
+        ...artifactDocument(stored)
+      },
+      text: mediaLine(text(own(block, "type")), mimeType, bytes.length, stored)
+    }
+  })
+
+const resourcePart = (block: JsonObject, keep: Keep): Effect.Effect<Part> =>
+  Effect.gen(function* () {
+    const resource = own(block, "resource")
+    if (!isJsonObject(resource)) return { block, text: stringify(block) }
+    const uri = text(own(resource, "uri"))
+    const blob = own(resource, "blob")
+    if (typeof blob !== "string") {
+      const withText = (kept: string): JsonObject => ({ ...block, resource: { ...resource, text: kept } })
+      return { block, text: text(own(resource, "text")), withText }
+    }
+    const bytes = Buffer.from(blob, "base64")
+    const mimeType = text(own(resource, "mimeType"))
+    const stored = yield* keep(bytes, extensionOf(mimeType))
+    return {
+      block: {
+        ...block,
+        resource: {
+          ...without(resource, "blob", "mimeType"),
+          mime_type: mimeType,
+          bytes: bytes.length,
+          ...artifactDocument(stored)
+        }
+      },
+      text: mediaLine(`resource ${uri}`, mimeType, bytes.length, stored)
+    }
+  })
+
+const partOf = (block: JsonObject, keep: Keep): Effect.Effect<Part> => {
+  switch (own(block, "type")) {
+    case "text":
+      return Effect.succeed({
+        block,
+        text: text(own(block, "text")),
+        withText: (kept) => ({ ...block, text: kept })
+      })
+    case "image":
+    case "audio":
+      return mediaPart(block, keep)
+    case "resource":
+      return resourcePart(block, keep)
+    case "resource_link": {
+      const name = text(own(block, "name"))
+      const description = text(own(block, "description"))
+      return Effect.succeed({
+        block,
+        text: `[resource link ${name === "" ? "" : `${name} `}${text(own(block, "uri"))}${description === "" ? "" : `: ${description}`}]`
+      })
+    }
+    default:
+      return Effect.succeed({ block, text: stringify(block) })
+  }
+}
+
+const blocksOf = (result: JsonObject): ReadonlyArray<JsonObject> => {
+  const content = own(result, "content")
+  // Servers of the first hour answered with a plain string (R section 10).
+  if (typeof content === "string") return [{ type: "text", text: content }]
+  return Array.isArray(content) ? (content as ReadonlyArray<Json>).filter(isJsonObject) : []
+}
+
+const canonical = (value: Json): string => (holdsLossless(value) ? stringify(value) : (canonicalize(value) ?? ""))
+
+/** Whether a text says exactly what the structured value says. */
+const saysTheSame = (said: string, structured: Json): boolean => {
+  const trimmed = said.trimStart()
+  if (trimmed === "") return false
+  try {
+    return canonical(parse(said)) === canonical(structured)
+  } catch {
+    return typeof structured === "string" && said === structured
+  }
+}
+
+/** The longest prefix inside the limits; never half a character. */
+const cut = (value: string, limits: Limits): string => {
+  let kept = value
+  if (Buffer.byteLength(kept) > limits.bytes) {
+    const bytes = Buffer.from(kept)
+    let end = Math.max(0, limits.bytes)
+    while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
+    kept = bytes.subarray(0, end).toString("utf8")
+  }
+  if (limits.lines !== Infinity) {
+    let at = -1
+    for (let line = 0; line < limits.lines; line += 1) {
+      at = kept.indexOf("\n", at + 1)
+      if (at < 0) break
+    }
+    if (at >= 0) kept = kept.slice(0, at)
+    if (limits.lines <= 0) kept = ""
+  }
+  while (kept !== "" && Tokens.estimate(kept) > limits.tokens) {
+    const share = Math.min(0.98, limits.tokens / Tokens.estimate(kept))
+    kept = kept.slice(0, Math.floor(kept.length * share))
+    if (/[\ud800-\udbff]$/.test(kept)) kept = kept.slice(0, -1)
+  }
+  return kept
+}
+
+const linesIn = (value: string): number => (value === "" ? 0 : value.split("\n").length)
+
+/** Bounds a redacted result. `escape` shows control characters as escapes: for terminals. */
+export const show = (
+  result: JsonObject,
+  options: { readonly limits: Limits; readonly escape: boolean; readonly keep: Keep }
+): Effect.Effect<Shown> =>
+  Effect.gen(function* () {
+    const { limits, keep } = options
+    const escape = options.escape ? escapeBlock : (value: string) => value
+    const parts: Array<Part> = []
+    for (const block of blocksOf(result)) parts.push(yield* partOf(block, keep))
+    const structured = own(result, "structuredContent")
+    const repeated = structured !== undefined && parts.some((part) => saysTheSame(part.text, structured))
+    if (structured !== undefined && !repeated) parts.push({ block: undefined, text: stringify(structured, 2) })
+
+    const texts = parts.map((part) => escape(part.text))
+    const whole = texts.join("\n")
+    const totalBytes = Buffer.byteLength(whole)
+    const content: Array<JsonObject> = []
+    const shown: Array<string> = []
+    let left: Limits = limits
+    let truncated = false
+    let structuredWhole = true
+    for (const [index, part] of parts.entries()) {
+      const full = texts[index] ?? ""
+      const kept = truncated ? "" : cut(full, left)
+      if (kept !== full) truncated = true
+      if (part.block === undefined) structuredWhole = kept === full
+      else if (kept === full) content.push(part.block)
+      else if (kept !== "" && part.withText !== undefined) content.push(part.withText(kept))
+      if (kept !== "" || full === "") shown.push(kept)
+      left = {
+        bytes: left.bytes - Buffer.byteLength(kept) - 1,
+        lines: left.lines - linesIn(kept),
+        tokens: left.tokens - Tokens.estimate(kept)
+      }
+    }
+    const returned = shown.join("\n")
+    const returnedBytes = Math.min(totalBytes, Buffer.byteLength(returned))
+    const stored = truncated ? yield* keep(Buffer.from(whole), "txt") : undefined
+    const notice = truncated
+      ? `[sigil: ${returnedBytes} of ${totalBytes} bytes are shown; ${stored === undefined ? "the rest could not be kept" : `artifact ${stored.handle} has the whole`}]`
+      : undefined
+    return {
+      content: notice === undefined ? content : [...content, { type: "text", text: notice }],
+      ...(structured === undefined || repeated || !structuredWhole ? {} : { structuredContent: structured }),
+      isError: own(result, "isError") === true,
+      text: notice === undefined ? returned : `${returned}\n${notice}`,
+      truncated,
+      limits,
+      returnedBytes,
+      totalBytes,
+      ...(stored === undefined ? {} : { artifact: stored }),
+      warnings: []
+    }
+  })
+
+/** The bytes of the only binary block of a result; `undefined` when there is none or more than one. */
+export const onlyBinary = (result: JsonObject): Buffer | undefined => {
+  const found = blocksOf(result).flatMap((block) => {
+    const data = own(block, "data")
+    const resource = own(block, "resource")
+    const blob = isJsonObject(resource) ? own(resource, "blob") : undefined
+    const encoded = typeof data === "string" ? data : blob
+    return typeof encoded === "string" ? [Buffer.from(encoded, "base64")] : []
+  })
+  return found.length === 1 ? found[0] : undefined
+}

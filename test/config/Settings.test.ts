@@ -1,0 +1,138 @@
+import { assert, describe, it } from "vitest"
+import * as JsonText from "../../src/config/JsonText.ts"
+import { decodeJsonSettings, decodeTomlSettings, defaultSettings } from "../../src/config/Settings.ts"
+import * as Toml from "../../src/config/Toml.ts"
+import { right } from "./Support.ts"
+
+const toml = (text: string) => decodeTomlSettings(right(Toml.parse(text, "f")).root, "f", defaultSettings)
+const json = (text: string) => {
+  const root = right(JsonText.parse(text, "f"))
+  if (root.kind !== "object") assert.fail()
+  return decodeJsonSettings(root, "f", defaultSettings)
+}
+
+describe("settings of sigil.toml", () => {
+  it("decode whole", () => {
+    const { settings, faults, unsupportedSafety } = toml(`
+config_version = 2
+[permission]
+mode = "auto-edit"
+[permission.tools]
+mcp__a__b = "allow"
+__proto__ = "deny"
+[[permission.rules]]
+tool_name = "mcp__a__*"
+mode = "deny"
+[[permission.rules]]
+subject_glob = "mcp_trust_class:*"
+[permission.commands]
+allow = ["git status*"]
+deny = ["rm *"]
+[permission.external_directory]
+enabled = true
+rules = [{ path_glob = "/tmp/*", mode = "allow" }]
+[web]
+network_mode = "ask"
+allowed_ports = [443]
+allowed_private_hosts = ["localhost"]
+search_mcp = { server = "s", tool = "t" }
+[web.bundled_search]
+enabled = false
+[mcp]
+oauth_store = "file"
+tool_search = "auto:10"
+[agent]
+tool_timeout_secs = 0
+[audit]
+sync = "always"
+[workspace]
+root = "."
+`)
+    assert.deepEqual(faults, [])
+    assert.deepEqual(unsupportedSafety, [])
+    assert.strictEqual(settings.permission.mode, "auto-edit")
+    assert.deepEqual(Object.entries(settings.permission.tools), [
+      ["mcp__a__b", "allow"],
+      ["__proto__", "deny"]
+    ])
+    assert.deepEqual(settings.permission.rules, [
+      { toolName: "mcp__a__*", mode: "deny", line: 8 },
+      { subjectGlob: "mcp_trust_class:*", mode: "ask", line: 11 }
+    ])
+    assert.deepEqual(settings.permission.commands, { allow: ["git status*"], ask: [], deny: ["rm *"] })
+    assert.deepEqual(settings.permission.externalDirectory, {
+      enabled: true,
+      defaultMode: "ask",
+      rules: [{ pathGlob: "/tmp/*", mode: "allow" }]
+    })
+    assert.deepEqual(
+      [settings.networkMode, settings.web.allowedPorts, settings.web.searchMcp, settings.web.bundledSearchEnabled],
+      ["ask", [443], { server: "s", tool: "t" }, false]
+    )
+    assert.deepEqual(
+      [
+        settings.mcp.oauthStore,
+        settings.mcp.toolSearch,
+        settings.agent.toolTimeoutMs,
+        settings.audit.sync,
+        settings.workspaceRoot
+      ],
+      ["file", "auto:10", 30_000, "always", "."]
+    )
+  })
+
+  it.each([
+    ["nope = 1", "nope", 1, 1],
+    ["[nope]", "nope", 1, 1],
+    ["[permission]\nmodes = 1", "permission.modes", 2, 1],
+    ['[permission.tools]\nx = "maybe"', "permission.tools.x", 2, 5],
+    ['[permission]\nrules = [{ tool_name = "x", mod = "ask" }]', "permission.rules[0].mod", 2, 29],
+    ['[permission.commands]\nallow = ["a"]\ndeny = ["a"]', "permission.commands.deny[0]", 3, 9],
+    ['[permission.commands]\nallow = [" "]', "permission.commands.allow[0]", 2, 10],
+    ['[permission.commands]\nallow = ["a\\nb"]', "permission.commands.allow[0]", 2, 10],
+    ["[permission.external_directory]\nrules = [{}]", "permission.external_directory.rules[0].path_glob", 2, 10],
+    ['[web]\nnetwork_mode = "off"', "web.network_mode", 2, 16],
+    ["[web]\nallowed_ports = [0]", "web.allowed_ports[0]", 2, 18],
+    ["[web]\ntimeout_secs = 0", "web.timeout_secs", 2, 16],
+    ['[mcp]\nproject_remote = "yes"', "mcp.project_remote", 2, 18],
+    ['[audit]\nsync = "never"', "audit.sync", 2, 8],
+    ["[agent]\nmodel = 1", "agent.model", 2, 1],
+    ["permission = 1", "permission", 1, 14]
+  ])("%j is a fault of the file", (text, field, line, column) => {
+    const { faults } = toml(text)
+    assert.deepEqual(faults[0]?.where, { file: "f", line, column, field })
+  })
+
+  it("a switch without its feature is said and does no harm", () => {
+    const { faults, remarks } = toml('[mcp]\nskills = true\nmissing_env = "literal"\noauth_auto = false\n')
+    assert.deepEqual(faults, [])
+    assert.deepEqual(
+      remarks.map(({ code, where }) => [code, where?.field]),
+      [
+        ["SIGIL_NOT_SUPPORTED", "mcp.missing_env"],
+        ["SIGIL_NOT_SUPPORTED", "mcp.skills"]
+      ]
+    )
+  })
+})
+
+describe("settings of settings.json", () => {
+  it("decode both spellings and remark on unknown keys", () => {
+    const { settings, faults, remarks } = json(
+      '{"toolSearch":false,"toolSearchKeepLoaded":["a"],"mcp":{"projectWalk":"off"},"theme":"x","allowedTools":["t"],"permissions":{"deny":["d"]}}'
+    )
+    assert.deepEqual(faults, [])
+    assert.deepEqual(settings.mcp, { projectWalk: "off", toolSearch: false, toolSearchKeepLoaded: ["a"] })
+    assert.deepEqual(settings.json, { allowedTools: ["t"], permissions: { allow: [], ask: [], deny: ["d"] } })
+    assert.deepEqual(
+      remarks.map(({ where }) => where?.field),
+      ["theme"]
+    )
+  })
+  it("a key twice is a fault", () => {
+    assert.deepEqual(
+      json('{"mcp":{},"mcp":{}}').faults.map(({ where }) => where?.column),
+      [11]
+    )
+  })
+})
