@@ -11,29 +11,32 @@ const rounds = Math.max(7, Number(process.argv[2] ?? 9))
 const echo = path.join(here, "servers", "echo.mjs")
 const calls = { 1: 1_500, 16: 6_000 }
 
-const { open } = await import(path.join(here, "..", "..", "dist", "bench-host.js"))
+const { open } = await import(path.join(here, "build", "host.js"))
 const host = await open({ command: process.execPath, args: [echo] })
 const client = new Client({ name: "bench", version: "1" })
 await client.connect(new StdioClientTransport({ command: process.execPath, args: [echo] }))
 // The SDK validates results against output schemas it has listed, as a real client would.
 await client.listTools()
 
+const messages = (total) => Array.from({ length: total }, (_, index) => ({ text: `message ${index}` }))
+
+/** Each contender makes the calls the way its users do: fibers of one program, promises. */
 const contenders = {
-  sigil: (text) => host.call("echo", { text }),
-  sdk: (text) => client.callTool({ name: "echo", arguments: { text } })
+  sigil: (inFlight, total) => host.burst("echo", messages(total), inFlight),
+  sdk: async (inFlight, total) => {
+    const args = messages(total)
+    let next = 0
+    const worker = async () => {
+      while (next < total) await client.callTool({ name: "echo", arguments: args[next++] })
+    }
+    await Promise.all(Array.from({ length: inFlight }, worker))
+  }
 }
 
-const burst = async (call, inFlight, total) => {
-  let next = 0
-  const worker = async () => {
-    while (next < total) {
-      next += 1
-      await call(`message ${next}`)
-    }
-  }
+const burst = async (run, inFlight, total) => {
   const from = process.cpuUsage()
   const begun = performance.now()
-  await Promise.all(Array.from({ length: inFlight }, worker))
+  await run(inFlight, total)
   const ms = performance.now() - begun
   return { perSecond: (total / ms) * 1000, cpuUs: (cpuSince(from) / total) * 1000 }
 }

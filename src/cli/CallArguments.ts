@@ -1,5 +1,5 @@
 /** The arguments of `mcp call`: words, `--args`, standard input; files and artifacts are read here. */
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as path from "node:path"

@@ -4,7 +4,7 @@
  * Code 7 replaces only 0 and 5 (spec section 1): a command that already failed keeps its own code, but the
  * processes are named either way.
  */
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { SigilCleanup } from "./CleanupFailure.ts"
 import type { Registry } from "../server/Registry.ts"

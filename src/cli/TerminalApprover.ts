@@ -4,7 +4,7 @@
  * The question goes to stderr, so a piped stdout stays clean. Everything that came from the server is escaped and
  * cut, and an answer that is not one of the words asks again; the end of input is a deny, never a yes.
  */
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Terminal } from "../platform/Terminal.ts"
 import { clip, escapeLine } from "../base/Display.ts"

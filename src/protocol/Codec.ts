@@ -15,9 +15,14 @@ export const MAX_NESTING = 1_000
 /** Matches text in which some number might not survive a double. May match inside strings, which is harmless. */
 const mayLoseDigits = /\d{16}|\d[eE]/
 
+/** Whether any number in lossless form was ever made here; most processes never see one. */
+let losslessMade = false
+
 const parseNumber = (text: string): number | LosslessNumber => {
   const value = Number(text)
-  return String(value) === text ? value : new LosslessNumber(text)
+  if (String(value) === text) return value
+  losslessMade = true
+  return new LosslessNumber(text)
 }
 
 /** As JSON.parse does; the library's default is to throw. */
@@ -41,7 +46,7 @@ export const parse = (text: string): Json => {
 
 /** Whether a value holds a number in lossless form. Iterative: depth costs no stack. */
 export const holdsLossless = (value: unknown): boolean => {
-  if (typeof value !== "object" || value === null) return false
+  if (!losslessMade || typeof value !== "object" || value === null) return false
   const stack: Array<object> = [value]
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     if (isLosslessNumber(next)) return true
@@ -52,19 +57,12 @@ export const holdsLossless = (value: unknown): boolean => {
   return false
 }
 
-/** Whether a value is nested deeper than `limit` levels. Iterative. */
+/** Whether a value is nested deeper than `limit` levels. Recursion ends at the limit, so depth costs no stack. */
 export const deeperThan = (value: unknown, limit: number): boolean => {
   if (typeof value !== "object" || value === null) return false
-  let level: Array<object> = [value]
-  for (let depth = 1; level.length > 0; depth += 1) {
-    if (depth > limit) return true
-    const below: Array<object> = []
-    for (const item of level) {
-      for (const child of Object.values(item)) {
-        if (typeof child === "object" && child !== null) below.push(child)
-      }
-    }
-    level = below
+  if (limit <= 0) return true
+  for (const child of Object.values(value)) {
+    if (typeof child === "object" && child !== null && deeperThan(child, limit - 1)) return true
   }
   return false
 }

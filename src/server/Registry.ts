@@ -55,6 +55,8 @@ export class Registry extends Context.Tag("sigil/server/Registry")<
 
 /** A start under way or done, with the scope that owns it. */
 interface Slot {
+  /** Set when the start is done. */
+  generation?: Generation.Generation
   readonly scope: Scope.CloseableScope
   readonly started: Deferred.Deferred<Generation.Generation, ActivationError>
 }
@@ -95,6 +97,15 @@ const make = (startsAtATime: number) =>
     const activate = (
       name: string,
       options?: { readonly onOpen?: Generation.OnOpen; readonly networkApproved?: boolean }
+    ): Effect.Effect<Generation.Generation, ActivationError> => {
+      const ready = slots.get(name)?.generation
+      // The common case of every call but the first.
+      if (ready !== undefined && ready.connection.terminal() === undefined) return Effect.succeed(ready)
+      return ensure(name, options)
+    }
+    const ensure = (
+      name: string,
+      options?: { readonly onOpen?: Generation.OnOpen; readonly networkApproved?: boolean }
     ): Effect.Effect<Generation.Generation, ActivationError> =>
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
@@ -112,6 +123,7 @@ const make = (startsAtATime: number) =>
           }
           slots.set(name, slot)
           const exit = yield* Effect.exit(restore(start(entry, slot, options?.onOpen, options?.networkApproved ?? false)))
+          if (Exit.isSuccess(exit)) slot.generation = exit.value
           yield* Deferred.done(slot.started, exit)
           if (Exit.isFailure(exit)) {
             slots.delete(name)

@@ -162,7 +162,16 @@ const make = Effect.gen(function* () {
       if (problems.length > 0) return yield* CallRefused.misfit(tool, problems)
     })
 
+  const decided = new WeakMap<CatalogTool, { readonly grants: number; readonly decision: Permission.Decision }>()
+  /** Depends on the run's settings, the tool and the session's grants, of which only the last can change. */
   const decision = (tool: CatalogTool, generation: Generation): Permission.Decision => {
+    const known = decided.get(tool)
+    if (known !== undefined && known.grants === sessionGrants.size) return known.decision
+    const fresh = judge(tool, generation)
+    decided.set(tool, { grants: sessionGrants.size, decision: fresh })
+    return fresh
+  }
+  const judge = (tool: CatalogTool, generation: Generation): Permission.Decision => {
     const { permission, networkMode } = registry.snapshot.settings
     const { trust } = generation.declaration
     return Permission.decide({
@@ -290,37 +299,77 @@ const make = Effect.gen(function* () {
       : { deadlineMs: own, deadlineField: `tool_timeouts.${tool}` }
   }
 
-  const run = (caller: Caller, request: CallRequest, generation: Generation): Effect.Effect<CallOutcome, CallError> =>
+  const outcomeOf = (
+    generation: Generation,
+    tool: CatalogTool,
+    raw: JsonObject,
+    begun: number,
+    outputProblem: CallRefused | undefined
+  ): CallOutcome => ({
+    tool,
+    generation,
+    result: asObject(secrets.redactJson(raw, "result")),
+    isError: own(raw, "isError") === true,
+    durationMs: clock.unsafeCurrentTimeMillis() - begun,
+    warnings: [...generation.warnings, ...generation.connection.oddities.warnings],
+    outputProblem
+  })
+
+  /** Sends a call that passed every gate, and judges its answer. */
+  const send = (caller: Caller, request: CallRequest, generation: Generation, tool: CatalogTool, args: JsonObject) =>
+    Effect.suspend(() => {
+      const begun = clock.unsafeCurrentTimeMillis()
+      const { deadlineMs, deadlineField } = deadlineOf(generation, tool.name, request.timeoutMs)
+      const operation = `tools/call ${tool.name}`
+      const options =
+        caller.onProgress === undefined
+          ? { deadlineMs, deadlineField, operation }
+          : { deadlineMs, deadlineField, operation, onProgress: caller.onProgress }
+      return Effect.flatMap(
+        generation.connection.request("tools/call", { name: tool.name, arguments: args }, options),
+        (raw): Effect.Effect<CallOutcome, CallError> => {
+          if (deeperThan(raw, MAX_NESTING)) return tooDeep(tool)
+          return tool.outputSchema === undefined
+            ? Effect.succeed(outcomeOf(generation, tool, raw, begun, undefined))
+            : Effect.map(checkOutput(generation, tool, raw), (problem) => outcomeOf(generation, tool, raw, begun, problem))
+        }
+      )
+    })
+
+  /** Every gate in order, with everything that may have to wait: compiling, asking. */
+  const gates = (caller: Caller, request: CallRequest, generation: Generation): Effect.Effect<CallOutcome, CallError> =>
     Effect.gen(function* () {
       const tool = yield* resolve(generation, request.tool)
       const args = typeof request.args === "function" ? yield* request.args(tool) : request.args
       yield* validateArguments(generation, tool, args)
       yield* permit(caller, generation, tool, args)
       yield* secretGate(generation, tool, args)
-      const begun = clock.unsafeCurrentTimeMillis()
-      const raw = yield* generation.connection.request(
-        "tools/call",
-        { name: tool.name, arguments: args },
-        {
-          ...deadlineOf(generation, tool.name, request.timeoutMs),
-          operation: `tools/call ${tool.name}`,
-          ...(caller.onProgress === undefined ? {} : { onProgress: caller.onProgress })
-        }
-      )
-      const durationMs = clock.unsafeCurrentTimeMillis() - begun
-      if (deeperThan(raw, MAX_NESTING)) return yield* tooDeep(tool)
-      const outputProblem = yield* checkOutput(generation, tool, raw)
-      const result = asObject(secrets.redactJson(raw, "result"))
-      return {
-        tool,
-        generation,
-        result,
-        isError: own(raw, "isError") === true,
-        durationMs,
-        warnings: [...generation.warnings, ...generation.connection.oddities.warnings],
-        outputProblem
-      }
-    }).pipe(Effect.mapError((error) => hideSecrets(error)))
+      return yield* send(caller, request, generation, tool, args)
+    })
+
+  /**
+   * The same gates where each can say yes at once: the tool is known and compiled, the arguments fit, permission
+   * allows, no secret is sent. One step instead of a dozen for the common call; any doubt takes the way above.
+   */
+  const clear = (request: CallRequest, generation: Generation): CatalogTool | undefined => {
+    const { byName, validators } = prepare(generation)
+    const tool = byName.get(request.tool)
+    if (tool === undefined || tool.status !== "available" || typeof request.args === "function") return undefined
+    const validator = validators.get(`input\0${tool.name}`)
+    if (validator === undefined || deeperThan(request.args, MAX_NESTING)) return undefined
+    if (validator.validate(request.args).length > 0) return undefined
+    if (decision(tool, generation).decision !== "allow") return undefined
+    const mayHoldSecrets = generation.declaration.trust.allowSecrets
+    return mayHoldSecrets || secrets.containsSecret(request.args) === undefined ? tool : undefined
+  }
+
+  const run = (caller: Caller, request: CallRequest, generation: Generation): Effect.Effect<CallOutcome, CallError> =>
+    Effect.suspend(() => {
+      const tool = clear(request, generation)
+      return tool === undefined || typeof request.args === "function"
+        ? gates(caller, request, generation)
+        : send(caller, request, generation, tool, request.args)
+    }).pipe(Effect.mapError(hideSecrets))
 
   const explain = (caller: Caller, request: CallRequest, generation: Generation) =>
     Effect.gen(function* () {

@@ -8,7 +8,7 @@
  */
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { KIB } from "../base/Units.ts"
-import { fault, inPlace, shapes } from "./SchemaKeywords.ts"
+import { fault, inPlace, isSchema, shapes } from "./SchemaKeywords.ts"
 
 /** UTF-8 bytes of a schema, keys and strings together. */
 export const MAX_SIZE = 256 * KIB
@@ -48,7 +48,7 @@ export interface Facts {
 }
 
 /** What an object or array of the schema is read as. `literal` is data that is compared, never a schema. */
-type Role = "schema" | "schemas" | "map" | "names" | "data" | "literal"
+type Role = "schema" | "schemas" | "map" | "dependencies" | "nameLists" | "names" | "types" | "data" | "literal"
 
 interface Frame {
   readonly value: JsonObject | ReadonlyArray<Json>
@@ -82,37 +82,63 @@ const pointer = (frame: Frame | undefined, key?: string): string => {
     .join("")
 }
 
+/** What the value of a keyword is read as. */
+const keywordRole = (keyword: string, value: Json): Role => {
+  switch (shapes.get(keyword)) {
+    case "schema":
+      return "schema"
+    case "items":
+    case "schemas":
+      return Array.isArray(value) ? "schemas" : "schema"
+    case "schemaMap":
+    case "patternMap":
+      return "map"
+    case "dependencies":
+      return "dependencies"
+    case "nameLists":
+      return "nameLists"
+    case "names":
+      return "names"
+    case "type":
+      return "types"
+    case "values":
+    case "value":
+      return "literal"
+    default:
+      return "data"
+  }
+}
+
 const childRole = (role: Role, key: string, value: Json): Role => {
   switch (role) {
-    case "schemas":
-      return "schema"
-    case "map":
-      return Array.isArray(value) ? "names" : "schema"
     case "schema":
-      switch (shapes.get(key)) {
-        case "schema":
-          return "schema"
-        case "items":
-        case "schemas":
-          return Array.isArray(value) ? "schemas" : "schema"
-        case "schemaMap":
-        case "patternMap":
-        case "dependencies":
-          return "map"
-        case "values":
-        case "value":
-          return "literal"
-        case "names":
-        case "nameLists":
-        case "type":
-          return "names"
-        default:
-          return "data"
-      }
-    case "names":
-    case "data":
-    case "literal":
+      return keywordRole(key, value)
+    case "schemas":
+    case "map":
+      return "schema"
+    case "dependencies":
+      return Array.isArray(value) ? "names" : "schema"
+    case "nameLists":
+      return "names"
+    default:
       return role
+  }
+}
+
+/** What is wrong with a member of a list or map of this role. */
+const memberFault = (role: Role, value: Json): string | undefined => {
+  switch (role) {
+    case "schemas":
+    case "map":
+      return isSchema(value) ? undefined : "expected a schema"
+    case "dependencies":
+      return isSchema(value) || Array.isArray(value) ? undefined : "expected a schema or a list of names"
+    case "nameLists":
+      return Array.isArray(value) ? undefined : "expected a list of names"
+    case "names":
+      return typeof value === "string" ? undefined : "expected a string"
+    default:
+      return undefined
   }
 }
 
@@ -180,17 +206,26 @@ class Walk {
 
   private drain(): Problem | undefined {
     for (let frame = this.stack.pop(); frame !== undefined; frame = this.stack.pop()) {
+      // Array.isArray does not narrow readonly arrays; what is no array is an object.
       const problem = Array.isArray(frame.value)
-        ? this.members(frame, [...frame.value.keys()].map(String))
+        ? this.list(frame, frame.value as ReadonlyArray<Json>)
         : this.object(frame, frame.value as JsonObject)
       if (problem !== undefined) return problem
     }
     return undefined
   }
 
+  private list(frame: Frame, items: ReadonlyArray<Json>): Problem | undefined {
+    if (items.length + this.nodes > MAX_NODES && frame.counts) return this.tooMany(frame)
+    return this.members(frame, [...items.keys()].map(String))
+  }
+
   private object(frame: Frame, value: JsonObject): Problem | undefined {
     const keys = Object.keys(value)
     if (keys.length + this.nodes > MAX_NODES && frame.counts) return this.tooMany(frame)
+    if (frame.role === "map" && frame.key === "patternProperties" && keys.some((key) => key.length > MAX_PATTERN)) {
+      return patternTooLong(frame, undefined)
+    }
     const rebased = frame.rebased || this.rebases(frame, value)
     if (frame.role === "schema") {
       this.schemas.push(value)
@@ -221,11 +256,6 @@ class Walk {
       // The shape says what the value is; `fault` has checked it.
       if (shape === "anchor") this.anchors.set(member as string, value)
       if (shape === "pattern" && (member as string).length > MAX_PATTERN) return patternTooLong(frame, key)
-      if (shape === "patternMap") {
-        for (const pattern of Object.keys(member as JsonObject)) {
-          if (pattern.length > MAX_PATTERN) return patternTooLong(frame, key)
-        }
-      }
       if (shape === "reference") this.pending.push({ from: frame, keyword: key, text: member as string })
     }
     return undefined
@@ -234,10 +264,11 @@ class Walk {
   private members(frame: Frame, keys: ReadonlyArray<string>): Problem | undefined {
     this.seen.set(frame.value, frame.role)
     const list = Array.isArray(frame.value)
-    if (list && frame.counts && keys.length + this.nodes > MAX_NODES) return this.tooMany(frame)
     for (const key of keys) {
       const child = list ? (frame.value as ReadonlyArray<Json>)[Number(key)] : (frame.value as JsonObject)[key]
       if (child === undefined) continue
+      const wrong = memberFault(frame.role, child)
+      if (wrong !== undefined) return problem("schema_invalid", pointer(frame, key), wrong)
       if (frame.counts) {
         this.nodes += 1
         this.size += PUNCTUATION + (list ? 0 : bytesOf(key)) + (typeof child === "string" ? bytesOf(child) : 0)
@@ -340,7 +371,7 @@ const bytesOf = (text: string): number => (text.length > MAX_SIZE ? text.length 
 
 const problem = (code: string, path: string, message: string): Problem => ({ code, path, message })
 
-const patternTooLong = (frame: Frame, key: string): Problem =>
+const patternTooLong = (frame: Frame, key: string | undefined): Problem =>
   problem("schema_pattern_unsupported", pointer(frame, key), `a pattern is longer than ${MAX_PATTERN} characters`)
 
 /** Whether a schema says that it is written in draft-07, where the neighbours of `$ref` do not count. */

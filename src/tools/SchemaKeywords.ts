@@ -99,27 +99,23 @@ export const numberOf = (value: Json | undefined): number | undefined => {
   return isLosslessNumber(value) ? Number(value.value) : undefined
 }
 
-const isNames = (value: Json | undefined): boolean =>
-  Array.isArray(value) && value.every((name: unknown) => typeof name === "string")
+/** Whether a value can be a schema: an object or a boolean. */
+export const isSchema = (value: Json | undefined): boolean => typeof value === "boolean" || isJsonObject(value)
 
-const isSchema = (value: Json | undefined): boolean => typeof value === "boolean" || isJsonObject(value)
-
-/** What is wrong with the value of a keyword; `undefined` when it has its form. Looks one level down at most. */
+/** What is wrong with the value of a keyword; `undefined` when it has its form. Members are not looked at. */
 export const fault = (shape: Shape, value: Json | undefined): string | undefined => {
   switch (shape) {
     case "schema":
       return isSchema(value) ? undefined : "expected a schema"
     case "schemas":
-      return Array.isArray(value) && value.length > 0 && value.every(isSchema) ? undefined : "expected a list of schemas"
+      return Array.isArray(value) && value.length > 0 ? undefined : "expected a list of schemas"
     case "schemaMap":
     case "patternMap":
-      return isJsonObject(value) && Object.values(value).every(isSchema) ? undefined : "expected an object of schemas"
+      return isJsonObject(value) ? undefined : "expected an object of schemas"
     case "items":
-      return isSchema(value) || (Array.isArray(value) && value.every(isSchema)) ? undefined : "expected a schema"
+      return isSchema(value) || Array.isArray(value) ? undefined : "expected a schema"
     case "dependencies":
-      return isJsonObject(value) && Object.values(value).every((each) => isSchema(each) || isNames(each))
-        ? undefined
-        : "expected an object of schemas or lists of names"
+      return isJsonObject(value) ? undefined : "expected an object of schemas or lists of names"
     case "reference":
     case "anchor":
     case "pattern":
@@ -133,13 +129,13 @@ export const fault = (shape: Shape, value: Json | undefined): string | undefined
       return count !== undefined && count >= 0 && count % 1 === 0 ? undefined : "expected a whole number of at least 0"
     }
     case "names":
-      return isNames(value) ? undefined : "expected a list of strings"
+      return Array.isArray(value) ? undefined : "expected a list of strings"
     case "nameLists":
-      return isJsonObject(value) && Object.values(value).every(isNames) ? undefined : "expected an object of lists of names"
+      return isJsonObject(value) ? undefined : "expected an object of lists of names"
     case "boolean":
       return typeof value === "boolean" ? undefined : "expected true or false"
     case "type":
-      return types.has(value) || (Array.isArray(value) && value.length > 0 && value.every((each: unknown) => types.has(each)))
+      return types.has(value) || (Array.isArray(value) && value.length > 0 && value.length <= types.size && value.every((each: unknown) => types.has(each)))
         ? undefined
         : "expected the name of a JSON type or a list of them"
     case "values":

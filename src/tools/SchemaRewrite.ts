@@ -34,8 +34,10 @@ const literal = (value: Json | undefined): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, literal(inner)]))
 }
 
-/** `__proto__` as a pattern, because the compiler skips a property of that name. */
-const PROTO_PATTERN = "^__proto__$"
+/** The name that the compiler skips in maps. As a property it becomes a pattern, as a pattern it gets brackets. */
+const PROTO = "__proto__"
+const PROTO_PROPERTY = "^__proto__$"
+const PROTO_PATTERN = "(?:__proto__)"
 
 class Rewriting {
   private readonly root: JsonObject
@@ -51,15 +53,16 @@ class Rewriting {
     this.draft7 = isDraft7(root)
     for (const targets of facts.references.values()) {
       for (const target of targets) {
-        if (isJsonObject(target) && target !== root && !this.names.has(target)) this.names.set(target, `d${this.names.size}`)
+        if (isJsonObject(target) && !this.names.has(target)) this.names.set(target, `d${this.names.size}`)
       }
     }
   }
 
   run(): Rewritten {
     const definitions = [...this.names].map(([target, name]) => [name, this.counted(this.body(target))])
-    const whole = this.counted(this.body(this.root))
-    return definitions.length === 0 ? whole : { ...whole, $defs: Object.fromEntries(definitions) }
+    const whole = this.place(this.root)
+    // The root is an object, so its place is one, too.
+    return definitions.length === 0 ? (whole as Rewritten) : { ...(whole as Rewritten), $defs: Object.fromEntries(definitions) }
   }
 
   /** A schema where it stands: a reference when others refer to it too, so that it is compiled once. */
@@ -70,8 +73,7 @@ class Rewriting {
 
   private pointTo(target: Json): boolean | Rewritten {
     if (!isJsonObject(target)) return target !== false
-    const name = this.names.get(target)
-    return { $ref: name === undefined ? "#" : `#/$defs/${name}`, [STEP]: 1 }
+    return { $ref: `#/$defs/${this.names.get(target)}`, [STEP]: 1 }
   }
 
   /** Counts before the type is looked at, so that failing costs too. */
@@ -167,38 +169,24 @@ class Rewriting {
       if (Array.isArray(each)) required.push([name, each])
       else schemas.push([name, this.place(each)])
     }
-    if (key === "properties") add(out, "properties", schemas, (name) => (name === "__proto__" ? "patternProperties" : undefined))
-    else if (key === "patternProperties") add(out, key, schemas, () => undefined)
-    else {
-      for (const [name, each] of [...required, ...schemas]) {
-        if (name !== "__proto__") continue
+    for (const [name, each] of [...required, ...schemas]) {
+      if (key === "properties" && name === PROTO) add(out, "patternProperties", PROTO_PROPERTY, each)
+      else if (key === "properties") add(out, key, name, each)
+      else if (key === "patternProperties") add(out, key, name === PROTO ? PROTO_PATTERN : name, each)
+      else if (name === PROTO) {
         extra.push({ if: { required: [name] }, then: Array.isArray(each) ? { required: each } : each, [STEP]: 1 })
-      }
-      add(out, "dependentRequired", required, dropProto)
-      add(out, "dependentSchemas", schemas, dropProto)
+      } else add(out, Array.isArray(each) ? "dependentRequired" : "dependentSchemas", name, each)
     }
     return entries.length + required.reduce((sum, [, names]) => sum + (names as ReadonlyArray<unknown>).length, 0)
   }
 }
 
-const dropProto = (name: string): string | undefined => (name === "__proto__" ? "" : undefined)
-
-/** Puts entries under a keyword; `elsewhere` names another one for some keys, or "" to leave them out. */
-const add = (
-  out: Rewritten,
-  keyword: string,
-  entries: ReadonlyArray<readonly [string, unknown]>,
-  elsewhere: (name: string) => string | undefined
-): void => {
-  for (const [name, value] of entries) {
-    const target = elsewhere(name) ?? keyword
-    if (target === "") continue
-    const key = name === "__proto__" ? PROTO_PATTERN : name
-    const present = out[target] as Record<string, unknown> | undefined
-    const map = present ?? {}
-    map[key] = key in map && Object.hasOwn(map, key) ? { allOf: [map[key], value], [STEP]: 1 } : value
-    out[target] = map
-  }
+/** Puts one entry under a keyword that is a map; two schemas for one name both hold. */
+const add = (out: Rewritten, keyword: string, name: string, value: unknown): void => {
+  // Only this function makes these maps.
+  const map = (out[keyword] as Record<string, unknown> | undefined) ?? {}
+  map[name] = Object.hasOwn(map, name) ? { allOf: [map[name], value], [STEP]: 1 } : value
+  out[keyword] = map
 }
 
 const withNull = (type: Json): ReadonlyArray<Json> => {

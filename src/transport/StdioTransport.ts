@@ -114,6 +114,15 @@ const makeWire = (tree: ProcessTree, clock: Clock.Clock): Wire => {
   tree.stdin.on("drain", wake)
   tree.stdin.on("close", wake)
 
+  /** Messages of one turn of the event loop leave in one write: concurrent calls share the system call. */
+  let queued = ""
+  const flush = (): void => {
+    if (queued === "") return
+    const text = queued
+    queued = ""
+    if (tree.stdin.writable) tree.stdin.write(text)
+  }
+
   return {
     pid: tree.pid,
     listen: (given) => {
@@ -135,10 +144,11 @@ const makeWire = (tree: ProcessTree, clock: Clock.Clock): Wire => {
     },
     send: (text) => {
       if (ended !== undefined || !tree.stdin.writable) return false
-      tree.stdin.write(`${text}\n`)
+      if (queued === "") queueMicrotask(flush)
+      queued += `${text}\n`
       return true
     },
-    backlogBytes: () => tree.stdin.writableLength,
+    backlogBytes: () => tree.stdin.writableLength + queued.length,
     drained: Effect.async<void>((resume) => {
       if (ended !== undefined || !tree.stdin.writableNeedDrain) return resume(Effect.void)
       waiters.push(() => resume(Effect.void))
@@ -153,6 +163,7 @@ const makeWire = (tree: ProcessTree, clock: Clock.Clock): Wire => {
       return () => listeners.delete(listener)
     },
     close: Effect.suspend(() => {
+      flush()
       finish({ reason: "closed", text: "sigil closed the connection." })
       return tree.terminate
     })

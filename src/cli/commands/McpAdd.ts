@@ -66,7 +66,6 @@ const shape = shapeOf({
     },
     approval: { kind: "choice", choices: ["allow", "ask", "deny"], summary: "What happens to calls without a rule." },
     timeout: { kind: "number", value: "SECS", summary: "Deadline of one call." },
-    "allow-loopback": { kind: "flag", summary: "Let the URL name this machine." },
     force: { kind: "flag", summary: "Replace an existing entry of this name." }
   }
 })

@@ -24,7 +24,6 @@ const shape = shapeOf({
     args: { kind: "text", value: "JSON|@FILE", summary: "All arguments as one JSON object." },
     timeout: { kind: "number", value: "SECS", summary: "Deadline of this call." },
     yes: { kind: "flag", summary: "Say yes to this call's questions; never to a rule that denies." },
-    answers: { kind: "text", value: "FILE", summary: "Answers to forms that the server may ask for." },
     explain: { kind: "flag", summary: "Show what would be sent and which rules decide; send nothing." },
     full: { kind: "flag", summary: "Print the whole result instead of a bounded part." },
     save: { kind: "text", value: "FILE", summary: "Write the result to a file; binary content as bytes." },

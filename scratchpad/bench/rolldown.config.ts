@@ -1,0 +1,12 @@
+/** Bundles the measured host like the command itself. */
+import * as path from "node:path"
+import { defineConfig } from "rolldown"
+import { options } from "../../rolldown.config.ts"
+
+const here = path.dirname(new URL(import.meta.url).pathname)
+
+export default defineConfig({
+  ...options(path.join(here, "build")),
+  input: { host: path.join(here, "Host.ts") },
+  plugins: []
+})
