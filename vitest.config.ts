@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/GlobalBuild.ts"],
     // Two cores: real processes and sockets in the tests are steadier with two workers.
     maxWorkers: 2,
     minWorkers: 1,
