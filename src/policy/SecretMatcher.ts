@@ -1,19 +1,36 @@
 /**
- * Finds known secret values in text: leftmost, longest, in the forms they travel in.
+ * Finds known secret values in text, in the forms they travel in, in time linear in the text.
  *
  * Every value is searched as it is, JSON-escaped, URL-encoded, and in base64 at each of its three alignments in
- * both alphabets. The search skips over text in blocks (Wu and Manber's multi-pattern scheme): with no hit it
- * looks at a fraction of the characters. Values under six characters would hide half of every text; they are
- * hidden only where they are the whole string (spec section 9).
+ * both alphabets. Of each form one window of six characters, the rarest among all, goes into a table; the search
+ * steps over the text in blocks of three (Wu and Manber's scheme), so it looks at a fraction of the characters,
+ * and compares a whole form only where its window stands. A text made to look like secrets everywhere would cost
+ * the product of both lengths; when comparing takes more than its share, prefix sums of a rolling hash answer
+ * each comparison in one step.
+ *
+ * Invariants: what is hidden is the union of all occurrences, so the longest one wins and no tail of an
+ * overlapping secret stays. Values under six characters would hide half of every text; they are hidden only where
+ * they are the whole string (spec section 9). Adding a value touches only its own entries.
  */
 
 /** Shorter values are matched as whole strings only. */
 export const MIN_LENGTH = 6
-const TABLE_BITS = 15
-const TABLE_SIZE = 1 << TABLE_BITS
-const MAX_SHIFT = 255
+/** Characters of the window that leads to a form. */
+const WINDOW = MIN_LENGTH
 /** Characters of one block. */
 const BLOCK = 3
+const TABLE_SIZE = 1 << 16
+const TABLE_MASK = TABLE_SIZE - 1
+/** How far the search may step when a block is in no window. */
+const FAR = WINDOW - BLOCK + 1
+/** Places of a form that are considered for its window. */
+const MAX_PLACES = 256
+/** Comparing may cost this much per character of the text before the rolling hash takes over. */
+const WORK_PER_CHARACTER = 1
+const FREE_WORK = 4_096
+/** A comparison of the runtime looks at about this many characters in the time the search looks at one. */
+const COMPARED_AT_ONCE = 16
+const HASH_BASE = 0x01000193
 
 /** A growing set of values and the search over them. */
 export interface SecretMatcher {
@@ -23,6 +40,7 @@ export interface SecretMatcher {
   readonly replace: (text: string, placeholder: string) => string
   /** Whether some value occurs. */
   readonly finds: (text: string) => boolean
+  /** How many values are known. */
   readonly size: () => number
 }
 
@@ -38,96 +56,210 @@ const base64Forms = (value: string): ReadonlyArray<string> => {
   })
 }
 
-/** All forms of a value worth searching for. */
-export const formsOf = (value: string): ReadonlyArray<string> => {
-  // A lone surrogate cannot be encoded; the bytes of a process or a file hold U+FFFD in its place.
-  const wellFormed = Buffer.from(value).toString()
-  const forms = [
-    value,
-    JSON.stringify(value).slice(1, -1),
-    encodeURIComponent(wellFormed),
-    encodeURIComponent(wellFormed).replaceAll("%20", "+"),
-    ...base64Forms(value)
-  ]
-  return [...new Set(forms)].filter((form) => form.length >= MIN_LENGTH)
+/** JSON text of a string without its quotes, as writers differ: non-ASCII as it is or escaped, `/` with or without `\`. */
+const jsonForms = (value: string): ReadonlyArray<string> => {
+  const plain = JSON.stringify(value).slice(1, -1)
+  const ascii = plain.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  return [plain, ascii, plain.replaceAll("/", "\\/"), ascii.replaceAll("/", "\\/")]
 }
 
-const blockHash = (text: string, end: number): number =>
-  ((text.charCodeAt(end) * 31 + text.charCodeAt(end - 1)) * 31 + text.charCodeAt(end - 2)) & (TABLE_SIZE - 1)
+const urlForms = (value: string): ReadonlyArray<string> => {
+  // A lone surrogate cannot be encoded; the bytes of a process or a file hold U+FFFD in its place.
+  const encoded = encodeURIComponent(Buffer.from(value).toString())
+  const lower = encoded.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())
+  // Forms and RFC 3986 also encode what encodeURIComponent leaves alone.
+  const strict = encoded.replace(/[!'()*~]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
+  return [encoded, lower, strict, encoded.replaceAll("%20", "+"), strict.replaceAll("%20", "+")]
+}
+
+/** All forms of a value worth searching for. */
+export const formsOf = (value: string): ReadonlyArray<string> =>
+  [...new Set([value, ...jsonForms(value), ...urlForms(value), ...base64Forms(value)])].filter(
+    (form) => form.length >= MIN_LENGTH
+  )
+
+const blockAt = (text: string, end: number): number =>
+  ((text.charCodeAt(end) << 10) ^ (text.charCodeAt(end - 1) << 5) ^ text.charCodeAt(end - 2)) & TABLE_MASK
+
+/** Where a window with these two blocks stands in the table. */
+const slotOf = (first: number, last: number): number =>
+  (Math.imul(first, 0x9e3779b1) ^ Math.imul(last, 0x85ebca6b)) >>> 16
+
+/** One form and the place of its window. */
+interface Form {
+  readonly text: string
+  readonly first: number
+  readonly last: number
+  readonly offset: number
+  /** Hash of the whole form, and the factor that belongs to its length; made when the rolling hash is needed. */
+  sum: number | undefined
+  factor: number
+}
+
+/** Receives an occurrence; true ends the search. */
+type Found = (start: number, end: number) => boolean
+
+/** Prefix sums of a rolling hash: the hash of any part in one step. */
+const prefixSums = (text: string): Int32Array => {
+  const sums = new Int32Array(text.length + 1)
+  let sum = 0
+  for (let index = 0; index < text.length; index += 1) {
+    sum = (Math.imul(sum, HASH_BASE) + text.charCodeAt(index)) | 0
+    sums[index + 1] = sum
+  }
+  return sums
+}
+
+const hashed = (form: Form): number => {
+  if (form.sum !== undefined) return form.sum
+  let sum = 0
+  let factor = 1
+  for (let index = 0; index < form.text.length; index += 1) {
+    sum = (Math.imul(sum, HASH_BASE) + form.text.charCodeAt(index)) | 0
+    factor = Math.imul(factor, HASH_BASE)
+  }
+  form.sum = sum
+  form.factor = factor
+  return sum
+}
+
+/** Different characters in a window: one that repeats itself stands in many places. */
+const variety = (text: string, from: number): number => new Set(text.slice(from, from + WINDOW)).size
 
 /** An empty matcher. */
 export const make = (): SecretMatcher => {
-  const whole = new Set<string>()
+  const values = new Set<string>()
+  const short = new Set<string>()
   const known = new Set<string>()
-  let shortest = Number.POSITIVE_INFINITY
-  const shifts = new Uint8Array(TABLE_SIZE)
-  /** Patterns by the hash of the block that ends their first `shortest` characters. */
-  let buckets = new Map<number, Array<string>>()
+  const shifts = new Uint8Array(TABLE_SIZE).fill(FAR)
+  const slots: Array<Array<Form> | undefined> = Array.from({ length: TABLE_SIZE })
 
-  const enter = (pattern: string): void => {
-    for (let end = BLOCK - 1; end < shortest; end += 1) {
-      const hash = blockHash(pattern, end)
-      const shift = Math.min(shortest - 1 - end, MAX_SHIFT)
-      if (shift < (shifts[hash] ?? 0)) shifts[hash] = shift
-      if (end !== shortest - 1) continue
-      const bucket = buckets.get(hash)
-      if (bucket === undefined) buckets.set(hash, [pattern])
-      else {
-        bucket.push(pattern)
-        // Longest first: the first that fits is the longest.
-        bucket.sort((left, right) => right.length - left.length)
+  /** The place of a form whose window is the rarest so far, and of those the one with the most different characters. */
+  const placeOf = (text: string): number => {
+    let best = 0
+    let bestScore = Infinity
+    const places = text.length - WINDOW + 1
+    const step = Math.max(1, Math.ceil(places / MAX_PLACES))
+    for (let from = 0; from < places; from += step) {
+      const present = slots[slotOf(blockAt(text, from + BLOCK - 1), blockAt(text, from + WINDOW - 1))]?.length ?? 0
+      const score = present * (WINDOW + 1) - variety(text, from)
+      if (score < bestScore) {
+        bestScore = score
+        best = from
       }
     }
-  }
-  const rebuild = (): void => {
-    buckets = new Map()
-    shifts.fill(Math.min(shortest - BLOCK + 1, MAX_SHIFT))
-    for (const pattern of known) enter(pattern)
+    return best
   }
 
-  /** Start and end of the first match at or after `from`; `undefined` when there is none. */
-  const next = (text: string, from: number): readonly [number, number] | undefined => {
-    if (known.size === 0) return undefined
-    for (let end = from + shortest - 1; end < text.length; ) {
-      const hash = blockHash(text, end)
-      const shift = shifts[hash] ?? 1
+  const enter = (text: string): void => {
+    const offset = placeOf(text)
+    for (let end = BLOCK - 1; end < WINDOW; end += 1) {
+      const block = blockAt(text, offset + end)
+      shifts[block] = Math.min(shifts[block] ?? FAR, WINDOW - 1 - end)
+    }
+    const first = blockAt(text, offset + BLOCK - 1)
+    const last = blockAt(text, offset + WINDOW - 1)
+    const slot = slotOf(first, last)
+    const form: Form = { text, first, last, offset, sum: undefined, factor: 1 }
+    const present = slots[slot]
+    if (present === undefined) slots[slot] = [form]
+    // Longest first: one that fits covers the shorter ones at the same place.
+    else present.splice(present.findIndex((other) => other.text.length <= text.length) >>> 0, 0, form)
+  }
+
+  /** Gives every occurrence to `found`, ordered by the place of their windows. */
+  const search = (text: string, found: Found): void => {
+    const size = text.length
+    let work = -FREE_WORK - size * WORK_PER_CHARACTER
+    let sums: Int32Array | undefined
+    const fits = (form: Form, start: number): boolean => {
+      const length = form.text.length
+      if (start < 0 || start + length > size) return false
+      if (sums === undefined) {
+        work += 1 + length / COMPARED_AT_ONCE
+        if (work < 0) return text.startsWith(form.text, start)
+        sums = prefixSums(text)
+      }
+      const wanted = hashed(form)
+      return (((sums[start + length] ?? 0) - Math.imul(sums[start] ?? 0, form.factor)) | 0) === wanted
+    }
+    for (let end = WINDOW - 1; end < size; ) {
+      const last =
+        ((text.charCodeAt(end) << 10) ^ (text.charCodeAt(end - 1) << 5) ^ text.charCodeAt(end - 2)) & TABLE_MASK
+      const shift = shifts[last] ?? 1
       if (shift > 0) {
         end += shift
         continue
       }
-      const start = end - shortest + 1
-      const hit = buckets.get(hash)?.find((pattern) => text.startsWith(pattern, start))
-      if (hit !== undefined) return [start, start + hit.length]
+      const first = blockAt(text, end - BLOCK)
+      const forms = slots[slotOf(first, last)]
+      if (forms !== undefined) {
+        for (const form of forms) {
+          if (form.first !== first || form.last !== last) continue
+          const start = end - (WINDOW - 1) - form.offset
+          if (fits(form, start) && found(start, start + form.text.length)) return
+        }
+      }
       end += 1
     }
-    return undefined
+  }
+
+  /** Occurrences merged where they overlap, in order: start, end, start, end. */
+  const spans = (text: string): ReadonlyArray<number> => {
+    const out: Array<number> = []
+    search(text, (start, end) => {
+      let from = start
+      let to = end
+      // The window of a later occurrence stands behind those of the earlier ones, so it can only join the last spans.
+      for (let last = out.length - 1; last > 0 && (out[last] ?? 0) > from; last = out.length - 1) {
+        to = Math.max(to, out[last] ?? 0)
+        from = Math.min(from, out[last - 1] ?? 0)
+        out.length -= 2
+      }
+      out.push(from, to)
+      return false
+    })
+    return out
   }
 
   return {
-    size: () => whole.size,
+    size: () => values.size,
     add: (value) => {
-      if (value === "" || whole.has(value)) return
-      whole.add(value)
-      if (value.length < MIN_LENGTH) return
-      const fresh = formsOf(value).filter((form) => !known.has(form))
-      const least = Math.min(...fresh.map((form) => form.length))
-      for (const form of fresh) known.add(form)
-      if (least < shortest) {
-        shortest = least
-        rebuild()
-      } else for (const form of fresh) enter(form)
-    },
-    finds: (text) => whole.has(text) || next(text, 0) !== undefined,
-    replace: (text, placeholder) => {
-      if (whole.size === 0) return text
-      if (whole.has(text)) return placeholder
-      let at = 0
-      let out = ""
-      for (let match = next(text, 0); match !== undefined; match = next(text, match[1])) {
-        out += text.slice(at, match[0]) + placeholder
-        at = match[1]
+      if (value === "" || values.has(value)) return
+      values.add(value)
+      if (value.length < MIN_LENGTH) {
+        short.add(value)
+        return
       }
-      return at === 0 && out === "" ? text : out + text.slice(at)
+      for (const form of formsOf(value)) {
+        if (known.has(form)) continue
+        known.add(form)
+        enter(form)
+      }
+    },
+    finds: (text) => {
+      if (short.has(text)) return true
+      let any = false
+      if (known.size > 0) {
+        search(text, () => {
+          any = true
+          return true
+        })
+      }
+      return any
+    },
+    replace: (text, placeholder) => {
+      if (short.has(text)) return placeholder
+      if (known.size === 0 || text.length < MIN_LENGTH) return text
+      const found = spans(text)
+      if (found.length === 0) return text
+      const parts: Array<string> = []
+      let at = 0
+      for (let index = 0; index < found.length; index += 2) {
+        parts.push(text.slice(at, found[index]), placeholder)
+        at = found[index + 1] ?? text.length
+      }
+      return parts.join("") + text.slice(at)
     }
   }
 }
