@@ -25,11 +25,14 @@ const TABLE_MASK = TABLE_SIZE - 1
 const FAR = WINDOW - BLOCK + 1
 /** Places of a form that are considered for its window. */
 const MAX_PLACES = 256
-/** Comparing may cost this much per character of the text before the rolling hash takes over. */
-const WORK_PER_CHARACTER = 1
-const FREE_WORK = 4_096
-/** A comparison of the runtime looks at about this many characters in the time the search looks at one. */
-const COMPARED_AT_ONCE = 16
+/**
+ * What comparing costs, in time units of which the search needs a few per character: a fixed part, and one unit per
+ * 2^5 characters. Above the budget per character the rolling hash, which costs about that much once, takes over.
+ */
+const COMPARE_WORK = 64
+const COMPARE_BITS = 5
+const WORK_PER_CHARACTER = 8
+const FREE_WORK = 32_768
 const HASH_BASE = 0x01000193
 
 /** A growing set of values and the search over them. */
@@ -85,20 +88,6 @@ const blockAt = (text: string, end: number): number =>
 const slotOf = (first: number, last: number): number =>
   (Math.imul(first, 0x9e3779b1) ^ Math.imul(last, 0x85ebca6b)) >>> 16
 
-/** One form and the place of its window. */
-interface Form {
-  readonly text: string
-  readonly first: number
-  readonly last: number
-  readonly offset: number
-  /** Hash of the whole form, and the factor that belongs to its length; made when the rolling hash is needed. */
-  sum: number | undefined
-  factor: number
-}
-
-/** Receives an occurrence; true ends the search. */
-type Found = (start: number, end: number) => boolean
-
 /** Prefix sums of a rolling hash: the hash of any part in one step. */
 const prefixSums = (text: string): Int32Array => {
   const sums = new Int32Array(text.length + 1)
@@ -110,18 +99,22 @@ const prefixSums = (text: string): Int32Array => {
   return sums
 }
 
-const hashed = (form: Form): number => {
-  if (form.sum !== undefined) return form.sum
-  let sum = 0
-  let factor = 1
-  for (let index = 0; index < form.text.length; index += 1) {
-    sum = (Math.imul(sum, HASH_BASE) + form.text.charCodeAt(index)) | 0
-    factor = Math.imul(factor, HASH_BASE)
-  }
-  form.sum = sum
-  form.factor = factor
-  return sum
-}
+/** Numbers of one form, side by side in one typed array: the search touches nothing else until it compares. */
+const FIRST = 0
+const LAST = 1
+const OFFSET = 2
+const LENGTH = 3
+/** Index of the next shorter form in the same slot; -1 ends. */
+const NEXT = 4
+/** Hash of the whole form, and the factor that belongs to its length. */
+const SUM = 5
+const FACTOR = 6
+/** First and last character, a cheap look before comparing. */
+const ENDS = 7
+const FIELDS = 8
+
+const endsOf = (text: string, start: number, end: number): number =>
+  (text.charCodeAt(start) << 16) | text.charCodeAt(end - 1)
 
 /** Different characters in a window: one that repeats itself stands in many places. */
 const variety = (text: string, from: number): number => new Set(text.slice(from, from + WINDOW)).size
@@ -132,18 +125,31 @@ export const make = (): SecretMatcher => {
   const short = new Set<string>()
   const known = new Set<string>()
   const shifts = new Uint8Array(TABLE_SIZE).fill(FAR)
-  const slots: Array<Array<Form> | undefined> = Array.from({ length: TABLE_SIZE })
+  const heads = new Int32Array(TABLE_SIZE).fill(-1)
+  const texts: Array<string> = []
+  let forms = new Int32Array(FIELDS * 64)
 
-  /** The place of a form whose window is the rarest so far, and of those the one with the most different characters. */
+  const field = (form: number, which: number): number => forms[form * FIELDS + which] ?? -1
+
+  const slotSize = (slot: number): number => {
+    let size = 0
+    for (let form = heads[slot] ?? -1; form >= 0; form = field(form, NEXT)) size += 1
+    return size
+  }
+
+  /**
+   * The place of a form whose window is the rarest so far; of those the one with the most different characters, and
+   * of those the last: credentials of one maker differ at their ends.
+   */
   const placeOf = (text: string): number => {
     let best = 0
     let bestScore = Infinity
     const places = text.length - WINDOW + 1
     const step = Math.max(1, Math.ceil(places / MAX_PLACES))
     for (let from = 0; from < places; from += step) {
-      const present = slots[slotOf(blockAt(text, from + BLOCK - 1), blockAt(text, from + WINDOW - 1))]?.length ?? 0
+      const present = slotSize(slotOf(blockAt(text, from + BLOCK - 1), blockAt(text, from + WINDOW - 1)))
       const score = present * (WINDOW + 1) - variety(text, from)
-      if (score < bestScore) {
+      if (score <= bestScore) {
         bestScore = score
         best = from
       }
@@ -159,30 +165,42 @@ export const make = (): SecretMatcher => {
     }
     const first = blockAt(text, offset + BLOCK - 1)
     const last = blockAt(text, offset + WINDOW - 1)
-    const slot = slotOf(first, last)
-    const form: Form = { text, first, last, offset, sum: undefined, factor: 1 }
-    const present = slots[slot]
-    if (present === undefined) slots[slot] = [form]
+    const form = texts.push(text) - 1
+    if (forms.length < texts.length * FIELDS) {
+      const larger = new Int32Array(forms.length * 2)
+      larger.set(forms)
+      forms = larger
+    }
+    let sum = 0
+    let factor = 1
+    for (let index = 0; index < text.length; index += 1) {
+      sum = (Math.imul(sum, HASH_BASE) + text.charCodeAt(index)) | 0
+      factor = Math.imul(factor, HASH_BASE)
+    }
     // Longest first: one that fits covers the shorter ones at the same place.
-    else present.splice(present.findIndex((other) => other.text.length <= text.length) >>> 0, 0, form)
+    const slot = slotOf(first, last)
+    let before = -1
+    let after = heads[slot] ?? -1
+    while (after >= 0 && field(after, LENGTH) > text.length) {
+      before = after
+      after = field(after, NEXT)
+    }
+    forms.set([first, last, offset, text.length, after, sum, factor, endsOf(text, 0, text.length)], form * FIELDS)
+    if (before < 0) heads[slot] = form
+    else forms[before * FIELDS + NEXT] = form
   }
 
-  /** Gives every occurrence to `found`, ordered by the place of their windows. */
-  const search = (text: string, found: Found): void => {
+  /**
+   * Occurrences merged where they overlap, in order: start, end, start, end. Without `out` the first occurrence
+   * ends the search. True when there is one.
+   */
+  const search = (text: string, out: Array<number> | undefined): boolean => {
     const size = text.length
-    let work = -FREE_WORK - size * WORK_PER_CHARACTER
+    const budget = FREE_WORK + size * WORK_PER_CHARACTER
+    const table = forms
+    let work = 0
     let sums: Int32Array | undefined
-    const fits = (form: Form, start: number): boolean => {
-      const length = form.text.length
-      if (start < 0 || start + length > size) return false
-      if (sums === undefined) {
-        work += 1 + length / COMPARED_AT_ONCE
-        if (work < 0) return text.startsWith(form.text, start)
-        sums = prefixSums(text)
-      }
-      const wanted = hashed(form)
-      return (((sums[start + length] ?? 0) - Math.imul(sums[start] ?? 0, form.factor)) | 0) === wanted
-    }
+    let any = false
     for (let end = WINDOW - 1; end < size; ) {
       const last =
         ((text.charCodeAt(end) << 10) ^ (text.charCodeAt(end - 1) << 5) ^ text.charCodeAt(end - 2)) & TABLE_MASK
@@ -191,35 +209,37 @@ export const make = (): SecretMatcher => {
         end += shift
         continue
       }
-      const first = blockAt(text, end - BLOCK)
-      const forms = slots[slotOf(first, last)]
-      if (forms !== undefined) {
-        for (const form of forms) {
-          if (form.first !== first || form.last !== last) continue
-          const start = end - (WINDOW - 1) - form.offset
-          if (fits(form, start) && found(start, start + form.text.length)) return
+      const first =
+        ((text.charCodeAt(end - 3) << 10) ^ (text.charCodeAt(end - 4) << 5) ^ text.charCodeAt(end - 5)) & TABLE_MASK
+      let form = heads[slotOf(first, last)] ?? -1
+      // Shorter forms with the window at the place of one that fits are inside it.
+      let covered = -1
+      for (; form >= 0; form = table[form * FIELDS + NEXT] ?? -1) {
+        const at = form * FIELDS
+        const offset = table[at + OFFSET] ?? 0
+        if (table[at + LAST] !== last || table[at + FIRST] !== first || offset === covered) continue
+        const length = table[at + LENGTH] ?? 0
+        const start = end - (WINDOW - 1) - offset
+        const stop = start + length
+        if (start < 0 || stop > size || endsOf(text, start, stop) !== table[at + ENDS]) continue
+        if (sums === undefined) {
+          work += COMPARE_WORK + (length >>> COMPARE_BITS)
+          if (work > budget) sums = prefixSums(text)
         }
+        // Comparing a slice is a comparison of memory; `startsWith` goes character by character.
+        const fits =
+          sums === undefined
+            ? text.slice(start, stop) === texts[form]
+            : (((sums[stop] ?? 0) - Math.imul(sums[start] ?? 0, table[at + FACTOR] ?? 0)) | 0) === table[at + SUM]
+        if (!fits) continue
+        any = true
+        covered = offset
+        if (out === undefined) return true
+        join(out, start, stop)
       }
       end += 1
     }
-  }
-
-  /** Occurrences merged where they overlap, in order: start, end, start, end. */
-  const spans = (text: string): ReadonlyArray<number> => {
-    const out: Array<number> = []
-    search(text, (start, end) => {
-      let from = start
-      let to = end
-      // The window of a later occurrence stands behind those of the earlier ones, so it can only join the last spans.
-      for (let last = out.length - 1; last > 0 && (out[last] ?? 0) > from; last = out.length - 1) {
-        to = Math.max(to, out[last] ?? 0)
-        from = Math.min(from, out[last - 1] ?? 0)
-        out.length -= 2
-      }
-      out.push(from, to)
-      return false
-    })
-    return out
+    return any
   }
 
   return {
@@ -237,29 +257,38 @@ export const make = (): SecretMatcher => {
         enter(form)
       }
     },
-    finds: (text) => {
-      if (short.has(text)) return true
-      let any = false
-      if (known.size > 0) {
-        search(text, () => {
-          any = true
-          return true
-        })
-      }
-      return any
-    },
+    finds: (text) => short.has(text) || (known.size > 0 && search(text, undefined)),
     replace: (text, placeholder) => {
       if (short.has(text)) return placeholder
       if (known.size === 0 || text.length < MIN_LENGTH) return text
-      const found = spans(text)
-      if (found.length === 0) return text
+      const spans: Array<number> = []
+      if (!search(text, spans)) return text
       const parts: Array<string> = []
       let at = 0
-      for (let index = 0; index < found.length; index += 2) {
-        parts.push(text.slice(at, found[index]), placeholder)
-        at = found[index + 1] ?? text.length
+      for (let index = 0; index < spans.length; index += 2) {
+        parts.push(text.slice(at, spans[index]), placeholder)
+        at = spans[index + 1] ?? text.length
       }
       return parts.join("") + text.slice(at)
     }
   }
+}
+
+/**
+ * Adds an occurrence to the spans. Windows come in order and each occurrence holds its window, so a new one
+ * overlaps only spans at the end of the list.
+ */
+const join = (spans: Array<number>, start: number, end: number): void => {
+  const last = spans.length - 1
+  if (last > 0 && start < (spans[last] ?? 0) && start >= (spans[last - 1] ?? 0)) {
+    if (end > (spans[last] ?? 0)) spans[last] = end
+    return
+  }
+  let from = start
+  let to = end
+  while (spans.length > 0 && (spans[spans.length - 1] ?? 0) > from) {
+    to = Math.max(to, spans.pop() ?? 0)
+    from = Math.min(from, spans.pop() ?? 0)
+  }
+  spans.push(from, to)
 }

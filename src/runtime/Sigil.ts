@@ -13,6 +13,7 @@ import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import * as Random from "../platform/Random.ts"
 import * as Reaper from "../platform/Reaper.ts"
 import * as Secrets from "../policy/Secrets.ts"
+import * as StateDirectory from "../policy/StateDirectory.ts"
 import * as Registry from "../server/Registry.ts"
 import * as ServerLog from "../server/ServerLog.ts"
 import * as Artifacts from "../tools/Artifacts.ts"
@@ -27,6 +28,7 @@ export type { RuntimeOptions } from "./Declarations.ts"
 export type Services =
   | Declarations.Declarations
   | Secrets.Secrets
+  | StateDirectory.StateDirectory
   | ServerLog.ServerLog
   | Artifacts.Artifacts
   | Registry.Registry
@@ -43,7 +45,8 @@ export const layerWithTransport = (
       const { workspace } = yield* Effect.flatMap(Configuration, (configuration) => configuration.load)
       return Layer.mergeAll(
         ServerLog.layer(locations.logs(workspace)),
-        Artifacts.layer(locations.artifacts(workspace))
+        Artifacts.layer(locations.artifacts(workspace)),
+        StateDirectory.layer(locations.workspaceDirectory(workspace))
       )
     })
   )

@@ -15,6 +15,7 @@ import { SECOND_MS } from "../base/Units.ts"
 import { deeperThan, MAX_NESTING } from "../protocol/Codec.ts"
 import * as Permission from "../policy/Permission.ts"
 import { Secrets } from "../policy/Secrets.ts"
+import { StateDirectory, type StateError } from "../policy/StateDirectory.ts"
 import type { Generation, OnOpen } from "../server/Generation.ts"
 import { type ActivationError, Registry } from "../server/Registry.ts"
 import { ConnectionError, type RemoteError } from "../server/ServerError.ts"
@@ -59,7 +60,7 @@ export interface StepVerdict {
 }
 
 /** Everything a call can fail with. */
-export type CallError = ActivationError | CallRefused | ConnectionError | RemoteError
+export type CallError = ActivationError | CallRefused | ConnectionError | RemoteError | StateError
 
 /** Makes calls. */
 export class Pipeline extends Context.Tag("sigil/tools/Pipeline")<
@@ -84,6 +85,7 @@ interface Prepared {
 const make = Effect.gen(function* () {
   const registry = yield* Registry
   const secrets = yield* Secrets
+  const state = yield* StateDirectory
   const clock = yield* Effect.clock
   const prepared = new WeakMap<Generation, Prepared>()
   const sessionGrants = new Set<string>()
@@ -413,14 +415,14 @@ const make = Effect.gen(function* () {
     return new Class({ ...error, text })
   }
 
+  const activate = (request: CallRequest): Effect.Effect<Generation, ActivationError> =>
+    registry.activate(request.server, request.onOpen === undefined ? {} : { onOpen: request.onOpen })
+
   return Pipeline.of({
     tools: (server, onOpen) =>
       Effect.map(registry.activate(server, onOpen === undefined ? {} : { onOpen }), (generation) => prepare(generation).tools),
     explain: (caller, request) =>
-      Effect.flatMap(
-        registry.activate(request.server, request.onOpen === undefined ? {} : { onOpen: request.onOpen }),
-        (generation) => explain(caller, request, generation)
-      ),
+      Effect.flatMap(activate(request), (generation) => explain(caller, request, generation)),
     call: (caller, request) =>
       withCallSpan(
         {
@@ -434,7 +436,9 @@ const make = Effect.gen(function* () {
         },
         (error) => error.code,
         Effect.flatMap(
-          registry.activate(request.server, request.onOpen === undefined ? {} : { onOpen: request.onOpen }),
+          state.isReady()
+            ? activate(request)
+            : Effect.zipRight(state.ready, activate(request)),
           (generation) => run(caller, request, generation)
         )
       )
@@ -459,4 +463,4 @@ export const deadlineFromSeconds = (seconds: number): number =>
   seconds > 0 ? Math.min(seconds * SECOND_MS, 86_400 * SECOND_MS) : 30 * SECOND_MS
 
 /** The pipeline over the registry. */
-export const layer: Layer.Layer<Pipeline, never, Registry | Secrets> = Layer.effect(Pipeline, make)
+export const layer: Layer.Layer<Pipeline, never, Registry | Secrets | StateDirectory> = Layer.effect(Pipeline, make)

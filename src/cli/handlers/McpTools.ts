@@ -96,7 +96,7 @@ const print = (parts: ReadonlyArray<Part>) =>
         tool.status === "available" ? `${tokensOf(tool)}` : red(tool.status),
         tool.status === "available"
           ? clip(redactor.redactText(tool.description).replace(/\s+/g, " ").trim(), 400)
-          : `${tool.reason?.message ?? ""}${tool.reason?.path ? ` (at ${tool.reason.path})` : ""}`
+          : `${tool.reason?.message ?? ""}${tool.reason?.path ? ` (at ${clip(tool.reason.path, 60)})` : ""}`
       ])
       yield* output.table(["  TOOL", "TOKENS", "DESCRIPTION"], cells)
       yield* output.text([""])

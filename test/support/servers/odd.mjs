@@ -59,10 +59,10 @@ if (mode === "stubborn") {
   setInterval(() => {}, 1000)
 }
 
-const call = (id, name, args) => {
+const call = (id, name, args, line) => {
   if (name === "environment") return send({ id, result: { content: [{ type: "text", text: JSON.stringify(process.env) }] } })
   if (name === "violates") return send({ id, result: { content: [{ type: "text", text: "kept" }], structuredContent: { n: "no number" } } })
-  if (name === "digits") return process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"n":12345678901234567890,"got":${JSON.stringify(args)}}}}\n`)
+  if (name === "digits") return process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"n":12345678901234567890,"got":${/"arguments":(\{.*?\})/.exec(line)?.[1]}}}}\n`)
   if (name === "hang") return
   send({ id, result: { content: [{ type: "text", text: JSON.stringify({ name, args }) }] } })
 }
@@ -87,7 +87,7 @@ process.stdin.on("data", (chunk) => {
       })
     } else if (method === "tools/list") {
       send({ id, result: { tools: tools[mode]?.() ?? [{ name: "hang", inputSchema: open }, { name: "echo", inputSchema: open }] } })
-    } else if (method === "tools/call") call(id, params.name, params.arguments)
+    } else if (method === "tools/call") call(id, params.name, params.arguments, line)
     else if (id !== undefined) send({ id, error: { code: -32601, message: "Method not found" } })
   }
 })
