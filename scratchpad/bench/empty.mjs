@@ -1,1 +1,2 @@
-
+// Nothing: what Node itself costs.
+export {}

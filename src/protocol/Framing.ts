@@ -48,8 +48,8 @@ export const makeSplitter = (onFrame: OnFrame, limit: number = MAX_FRAME_BYTES):
 
   return {
     push: (chunk) => {
-      let from = 0
-      while (!done) {
+      for (let from = 0; ; ) {
+        if (done) return undefined
         const at = chunk.indexOf(NEWLINE, from)
         if (at < 0) {
           const rest = chunk.length - from

@@ -9,7 +9,6 @@
 export const MAX_NAME = 64
 const HASH_DIGITS = 16
 const SUFFIX_LENGTH = 2 + HASH_DIGITS
-const MASK = 0xffff_ffff_ffff_ffffn
 
 /** One tool by its exact names. */
 export interface ToolKey {
@@ -17,17 +16,32 @@ export interface ToolKey {
   readonly tool: string
 }
 
+const UNDERSCORE = 0x5f
+
 /** A part of a name: `[A-Za-z0-9_-]`, other runs one `_`, edges without `_`, never empty (R section 2). */
 export const sanitise = (part: string): string => {
-  const clean = part.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^_+|_+$/g, "")
-  return clean === "" ? "tool" : clean
+  const clean = part.replace(/[^A-Za-z0-9_-]+/g, "_")
+  // By hand: a pattern for trailing characters takes time in the square of a name made of them.
+  let from = 0
+  let to = clean.length
+  while (from < to && clean.charCodeAt(from) === UNDERSCORE) from += 1
+  while (to > from && clean.charCodeAt(to - 1) === UNDERSCORE) to -= 1
+  return from === to ? "tool" : clean.slice(from, to)
 }
 
-/** FNV-1a with 64 bits over UTF-8, 16 hex digits. */
-const fnv1a = (text: string): string => {
-  let hash = 0xcbf29ce484222325n
-  for (const byte of Buffer.from(text)) hash = ((hash ^ BigInt(byte)) * 0x100000001b3n) & MASK
-  return hash.toString(16).padStart(HASH_DIGITS, "0")
+const hex32 = (word: number): string => (word >>> 0).toString(16).padStart(8, "0")
+
+/** FNV-1a with 64 bits over UTF-8, 16 hex digits; in two halves of 32 bits, because the prime is 2^40 + 0x1b3. */
+export const fnv1a = (text: string): string => {
+  let high = 0xcbf29ce4
+  let low = 0x84222325
+  for (const byte of Buffer.from(text)) {
+    const mixed = (low ^ byte) >>> 0
+    const product = mixed * 0x1b3
+    high = (Math.imul(high, 0x1b3) + Math.floor(product / 0x1_0000_0000) + (mixed << 8)) >>> 0
+    low = product >>> 0
+  }
+  return hex32(high) + hex32(low)
 }
 
 const plainName = ({ server, tool }: ToolKey): string => `mcp__${sanitise(server)}__${sanitise(tool)}`
@@ -51,7 +65,7 @@ export const visibleNames = (tools: ReadonlyArray<ToolKey>): ReadonlyArray<strin
     const attempt = attempts.get(id)
     return attempt === undefined ? plainName(key) : suffixed(key, attempt)
   }
-  // Each round raises every member of every clash alike, so the outcome does not depend on the order. Hashes
+  // What a round does to a clash depends on its members only, so the outcome does not depend on the order. Hashes
   // differ between tools, so rounds are few; a plain name that equals another's suffixed form joins in.
   for (let clash = true; clash; ) {
     clash = false
@@ -65,7 +79,9 @@ export const visibleNames = (tools: ReadonlyArray<ToolKey>): ReadonlyArray<strin
     for (const group of groups.values()) {
       if (group.length < 2) continue
       clash = true
-      for (const id of group) attempts.set(id, (attempts.get(id) ?? -1) + 1)
+      // A plain name gives way first: a namesake must not be able to change the suffix of another tool.
+      const plain = group.filter((id) => !attempts.has(id))
+      for (const id of plain.length > 0 ? plain : group) attempts.set(id, (attempts.get(id) ?? -1) + 1)
     }
   }
   return tools.map((key) => nameOf(identity(key), key))

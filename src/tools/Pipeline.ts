@@ -97,7 +97,7 @@ const make = Effect.gen(function* () {
     const byName = new Map<string, CatalogTool>()
     for (const tool of tools) byName.set(tool.visibleName, tool)
     // The exact name wins over a visible one, and the first of two equal names over its quarantined twin.
-    for (const tool of [...tools].reverse()) byName.set(tool.name, tool)
+    for (const tool of tools.toReversed()) byName.set(tool.name, tool)
     const fresh: Prepared = { tools, byName, validators: new Map() }
     prepared.set(generation, fresh)
     return fresh

@@ -77,7 +77,7 @@ const pointer = (frame: Frame | undefined, key?: string): string => {
   const parts = key === undefined ? [] : [key]
   for (let at = frame; at?.parent !== undefined; at = at.parent) parts.push(at.key)
   return parts
-    .reverse()
+    .toReversed()
     .map((part) => `/${escape(part)}`)
     .join("")
 }

@@ -174,7 +174,8 @@ class Rewriting {
       else if (key === "properties") add(out, key, name, each)
       else if (key === "patternProperties") add(out, key, name === PROTO ? PROTO_PATTERN : name, each)
       else if (name === PROTO) {
-        extra.push({ if: { required: [name] }, then: Array.isArray(each) ? { required: each } : each, [STEP]: 1 })
+        const needs = Array.isArray(each) ? { required: each } : each
+        extra.push({ anyOf: [{ not: { required: [name] } }, needs], [STEP]: 1 })
       } else add(out, Array.isArray(each) ? "dependentRequired" : "dependentSchemas", name, each)
     }
     return entries.length + required.reduce((sum, [, names]) => sum + (names as ReadonlyArray<unknown>).length, 0)

@@ -32,7 +32,7 @@ describe("Connection", () => {
         Effect.fork(connection.request("x", { index }, request("x")))
       )
       yield* settle
-      for (const message of [...received].reverse()) {
+      for (const message of received.toReversed()) {
         link().send({ jsonrpc: "2.0", id: message.id ?? 0, result: { index: message.params?.["index"] ?? -1 } })
       }
       const answers = yield* Effect.forEach(fibers, Fiber.join)

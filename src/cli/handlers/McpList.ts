@@ -72,8 +72,9 @@ const connect = (all: ReadonlyArray<Row>, totalMs: number) =>
 
 const stateText = ({ state, status }: Shown): string => {
   if (status !== undefined) return `ready, ${status.tools} tool${status.tools === 1 ? "" : "s"}`
-  if (state.reason === undefined) return state.state
-  return state.state === "configured" ? `configured (${state.reason.code})` : `${state.state} (${state.reason.code})`
+  // These three say it all; the others need the code to be looked up.
+  const plain = state.state === "pending" || state.state === "rejected" || state.state === "disabled"
+  return state.reason === undefined || plain ? state.state : `${state.state} (${state.reason.code})`
 }
 
 const print = (shown: ReadonlyArray<Shown>, all: boolean) =>
@@ -119,7 +120,7 @@ const print = (shown: ReadonlyArray<Shown>, all: boolean) =>
       ])
     }
     for (const { row, state } of shown) {
-      if (state.reason === undefined || state.state === "pending") continue
+      if (state.reason === undefined || ["pending", "rejected", "disabled"].includes(state.state)) continue
       yield* output.note(`${nameOf(row.entry)}: ${state.reason.message}`)
     }
     if (all) {

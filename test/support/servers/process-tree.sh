@@ -17,7 +17,7 @@ case $1 in
     setsid sh -c 'trap "" TERM; echo "$$"; exec sleep 300' &
     exec cat >/dev/null ;;
   regrouped) # same session, own group, without the marker
-    env -i /bin/sh -c 'set -m; sleep 300 & echo "$!"; exec sleep 300' &
+    env -i PATH="$PATH" bash -c 'set -m; sleep 300 & echo "$!"' &
     exec cat >/dev/null ;;
   left) # the leader leaves at once, a member of its group stays
     sh -c 'trap "" TERM; echo "$$"; exec sleep 300' &
