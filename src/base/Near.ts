@@ -11,7 +11,8 @@ export const near = (wanted: string, names: ReadonlyArray<string>): ReadonlyArra
     .map((name) => ({ name, off: distance(low, name.toLowerCase()) }))
     .filter(
       ({ name, off }) =>
-        off <= Math.max(1, Math.floor(wanted.length / 3)) ||
+        // A swap of two letters counts as two edits.
+        off <= (wanted.length < 4 ? 1 : Math.max(2, Math.floor(wanted.length / 3))) ||
         (low.length >= 3 && name.toLowerCase().includes(low)) ||
         (name.length >= 3 && low.includes(name.toLowerCase()))
     )

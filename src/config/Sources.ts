@@ -30,7 +30,6 @@ import {
   type UnsupportedSafety
 } from "./Settings.ts"
 import { type Entry, nameOf, type Scope } from "./ServerDeclaration.ts"
-import * as Toml from "./Toml.ts"
 
 /** Name of an inline `--mcp-config` value in positions. */
 export const INLINE = "--mcp-config"
@@ -201,6 +200,8 @@ export const readSigilToml = (paths: Paths, base: Settings): Effect.Effect<UserF
         "Correct the path, or leave --config out."
       )
     }
+    // Loaded only where there is such a file: the parser is a large part of what a command would compile.
+    const Toml = yield* Effect.promise(() => import("./Toml.ts"))
     const parsed = Toml.parse(text.right, file)
     if (Either.isLeft(parsed)) return lost(base, parsed.left, text.right, "toml", file)
     const { root } = parsed.right

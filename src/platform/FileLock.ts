@@ -12,8 +12,9 @@
  * Waiting uses the Effect Clock; holders in this process wake their waiters directly.
  */
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
 import * as Random from "effect/Random"
 import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
@@ -175,24 +176,24 @@ const attempt = (lock: string, holder: Holder, depth: number): Seen | "mine" | "
   return create(lock, holder) ? "mine" : seen
 }
 
-const waiters = new Map<string, Set<() => void>>()
+const waiters = new Map<string, Set<Deferred.Deferred<void>>>()
 
-/** Ends when a holder in this process lets the lock go. */
-const released = (lock: string): Effect.Effect<void> =>
-  Effect.async((resume) => {
-    const mine = (): void => resume(Effect.void)
-    const all = waiters.get(lock) ?? new Set()
-    waiters.set(lock, all.add(mine))
-    return Effect.sync(() => {
-      all.delete(mine)
-      if (all.size === 0) waiters.delete(lock)
-    })
-  })
+/** Is done when a holder in this process lets the lock go; made in the same step as the attempt that failed. */
+const enqueue = (lock: string): Deferred.Deferred<void> => {
+  const turn = Deferred.unsafeMake<void>(FiberId.none)
+  waiters.set(lock, (waiters.get(lock) ?? new Set()).add(turn))
+  return turn
+}
+
+const leave = (lock: string, turn: Deferred.Deferred<void>): void => {
+  const all = waiters.get(lock)
+  if (all?.delete(turn) === true && all.size === 0) waiters.delete(lock)
+}
 
 const wake = (lock: string): void => {
   const all = waiters.get(lock)
   waiters.delete(lock)
-  for (const resume of all ?? []) resume()
+  for (const turn of all ?? []) Deferred.unsafeDone(turn, Effect.void)
 }
 
 const busy = (file: string, lock: string, seen: Seen | "gone"): FileError => {
@@ -224,16 +225,21 @@ export const withLock = <A, E, R>(file: string, effect: Effect.Effect<A, E, R>):
       const holder = ownHolder()
       const end = (yield* Clock.currentTimeMillis) + LOCK_WAIT_MS
       while (true) {
-        const outcome = yield* Effect.try({
-          try: () => attempt(lock, holder, 0),
+        const [outcome, turn] = yield* Effect.try({
+          try: () => {
+            const result = attempt(lock, holder, 0)
+            return [result, result === "mine" ? undefined : enqueue(lock)] as const
+          },
           catch: (error) => fileFault("locked", file, error)
         })
-        if (outcome === "mine") break
+        if (outcome === "mine" || turn === undefined) break
         const left = end - (yield* Clock.currentTimeMillis)
-        if (left <= 0) return yield* busy(file, lock, outcome)
         const pause = Math.min(left, yield* Random.nextIntBetween(RETRY_MIN_MS, RETRY_MAX_MS))
         // Only the waiting can be interrupted: a lock that was got is always released.
-        yield* restore(Effect.raceFirst(Effect.sleep(Duration.millis(pause)), released(lock)))
+        yield* Effect.ensuring(
+          left <= 0 ? busy(file, lock, outcome) : restore(Effect.raceFirst(Effect.sleep(pause), Deferred.await(turn))),
+          Effect.sync(() => leave(lock, turn))
+        )
       }
       return yield* Effect.ensuring(
         restore(effect),

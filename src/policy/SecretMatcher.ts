@@ -50,7 +50,9 @@ export interface SecretMatcher {
 const base64Forms = (value: string): ReadonlyArray<string> => {
   const bytes = Buffer.from(value)
   return [0, 1, 2].flatMap((offset) => {
-    const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString("base64").replace(/=+$/, "")
+    const encoded = Buffer.concat([Buffer.alloc(offset), bytes])
+      .toString("base64")
+      .replace(/=+$/, "")
     // The first characters mix with what stands before the value, the last with what follows.
     const from = [0, 2, 3][offset] ?? 0
     const to = (offset + bytes.length) % 3 === 0 ? encoded.length : encoded.length - 1
@@ -201,7 +203,7 @@ export const make = (): SecretMatcher => {
     let work = 0
     let sums: Int32Array | undefined
     let any = false
-    for (let end = WINDOW - 1; end < size; ) {
+    for (let end = WINDOW - 1; end < size;) {
       const last =
         ((text.charCodeAt(end) << 10) ^ (text.charCodeAt(end - 1) << 5) ^ text.charCodeAt(end - 2)) & TABLE_MASK
       const shift = shifts[last] ?? 1

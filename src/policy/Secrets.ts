@@ -108,7 +108,8 @@ const search = (
   return path === undefined ? undefined : { path }
 }
 
-const isSecretMember = (key: string, value: Json): boolean => typeof value === "string" && value !== "" && isSecretKey(key)
+const isSecretMember = (key: string, value: Json): boolean =>
+  typeof value === "string" && value !== "" && isSecretKey(key)
 
 /** Secrets over one matcher. */
 export const make = (matcher: SecretMatcher.SecretMatcher): Context.Tag.Service<Secrets> => {
@@ -167,7 +168,13 @@ export const make = (matcher: SecretMatcher.SecretMatcher): Context.Tag.Service<
     },
     containsSecret: (value) => search(value, matcher.finds, isSecretMember),
     containsPlaceholder: (value) =>
-      hidInResult ? search(value, (one) => one.includes(PLACEHOLDER), () => false) : undefined
+      hidInResult
+        ? search(
+            value,
+            (one) => one.includes(PLACEHOLDER),
+            () => false
+          )
+        : undefined
   }
 }
 

@@ -47,11 +47,14 @@ export const fnv1a = (text: string): string => {
 const plainName = ({ server, tool }: ToolKey): string => `mcp__${sanitise(server)}__${sanitise(tool)}`
 
 const suffixed = (key: ToolKey, attempt: number): string => {
-  const seed = attempt === 0 ? `${key.server}\0${key.tool}` : `${key.server}\0${key.tool}\0${attempt}`
+  // Later seeds carry a length, so that names with a NUL inside part in the end.
+  const plainSeed = `${key.server}\0${key.tool}`
+  const seed = attempt === 0 ? plainSeed : `${plainSeed}\0${key.server.length}\0${attempt}`
   return `${plainName(key).slice(0, MAX_NAME - SUFFIX_LENGTH)}__${fnv1a(seed)}`
 }
 
-const identity = ({ server, tool }: ToolKey): string => `${server}\0${tool}`
+/** Names may hold any character, so the length says where one ends. */
+const identity = ({ server, tool }: ToolKey): string => `${server.length}:${server}${tool}`
 
 /**
  * Visible names in the order of the tools. The same tool given twice has the same name twice; different tools
@@ -67,7 +70,7 @@ export const visibleNames = (tools: ReadonlyArray<ToolKey>): ReadonlyArray<strin
   }
   // What a round does to a clash depends on its members only, so the outcome does not depend on the order. Hashes
   // differ between tools, so rounds are few; a plain name that equals another's suffixed form joins in.
-  for (let clash = true; clash; ) {
+  for (let clash = true; clash;) {
     clash = false
     const groups = new Map<string, Array<string>>()
     for (const [id, key] of unique) {
@@ -90,5 +93,8 @@ export const visibleNames = (tools: ReadonlyArray<ToolKey>): ReadonlyArray<strin
 /** Whether a tool of this server could carry the visible name; the catalogue of the server decides. */
 export const mayOwn = (server: string, visibleName: string): boolean => {
   const prefix = `mcp__${sanitise(server)}__`
-  return visibleName.startsWith(prefix) || (visibleName.length === MAX_NAME && prefix.startsWith(visibleName.slice(0, MAX_NAME - SUFFIX_LENGTH)))
+  return (
+    visibleName.startsWith(prefix) ||
+    (visibleName.length === MAX_NAME && prefix.startsWith(visibleName.slice(0, MAX_NAME - SUFFIX_LENGTH)))
+  )
 }

@@ -246,10 +246,18 @@ class Walk {
     for (const key of keys) {
       const shape = shapes.get(key)
       const member = value[key]
-      if (key === "$schema" && (typeof member !== "string" || (frame.parent === undefined && !knownDialects.test(member)))) {
-        return problem("schema_dialect_unknown", pointer(frame, key), "the schema's dialect is neither 2020-12 nor draft-07")
+      if (
+        key === "$schema" &&
+        (typeof member !== "string" || (frame.parent === undefined && !knownDialects.test(member)))
+      ) {
+        return problem(
+          "schema_dialect_unknown",
+          pointer(frame, key),
+          "the schema's dialect is neither 2020-12 nor draft-07"
+        )
       }
-      if (key === "$id" && typeof member === "string" && member.startsWith("#")) this.anchors.set(member.slice(1), value)
+      if (key === "$id" && typeof member === "string" && member.startsWith("#"))
+        this.anchors.set(member.slice(1), value)
       if (shape === undefined) continue
       const wrong = fault(shape, member)
       if (wrong !== undefined) return problem("schema_invalid", pointer(frame, key), `'${key}': ${wrong}`)
@@ -305,9 +313,12 @@ class Walk {
       return problem("schema_ref_unsupported", path, "a reference below a nested $id is not supported")
     }
     const local =
-      this.base !== "" && (text === this.base || text.startsWith(`${this.base}#`)) ? text.slice(this.base.length) || "#" : text
+      this.base !== "" && (text === this.base || text.startsWith(`${this.base}#`))
+        ? text.slice(this.base.length) || "#"
+        : text
     if (!local.startsWith("#")) return problem("schema_ref_external", path, "a reference leaves the schema")
-    const target = local === "#" || local.startsWith("#/") ? follow(this.root, local.slice(1)) : this.anchors.get(local.slice(1))
+    const target =
+      local === "#" || local.startsWith("#/") ? follow(this.root, local.slice(1)) : this.anchors.get(local.slice(1))
     if (target === undefined) return problem("schema_ref_unresolved", path, "a reference names nothing in the schema")
     const role = this.seen.get(target)
     const usable = typeof target === "boolean" || (isJsonObject(target) && (role === "schema" || role === "data"))
@@ -318,7 +329,15 @@ class Walk {
     if (known === undefined) this.references.set(owner, [target])
     else known.push(target)
     if (isJsonObject(target) && role === "data") {
-      this.stack.push({ value: target, role: "schema", parent: from, key: keyword, depth: 1, rebased: false, counts: false })
+      this.stack.push({
+        value: target,
+        role: "schema",
+        parent: from,
+        key: keyword,
+        depth: 1,
+        rebased: false,
+        counts: false
+      })
     }
     return undefined
   }
@@ -388,7 +407,10 @@ export const examine = (schema: JsonObject): { readonly facts: Facts } | { reado
 }
 
 const fine: Verdict = { ok: true }
-const bad = (code: string, path: string, message: string): Verdict => ({ ok: false, reason: problem(code, path, message) })
+const bad = (code: string, path: string, message: string): Verdict => ({
+  ok: false,
+  reason: problem(code, path, message)
+})
 
 /** Judges a schema of a tool's input or output. Whatever it is given, it ends soon and never overflows the stack. */
 export const guard = (schema: unknown): Verdict => {
@@ -398,8 +420,25 @@ export const guard = (schema: unknown): Verdict => {
 }
 
 /** Keywords that say something about objects, and those that say something about other values. */
-const objectKeywords = ["properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties"]
-const otherKeywords = ["items", "prefixItems", "enum", "const", "pattern", "minimum", "maximum", "minLength", "maxLength"]
+const objectKeywords = [
+  "properties",
+  "required",
+  "additionalProperties",
+  "patternProperties",
+  "minProperties",
+  "maxProperties"
+]
+const otherKeywords = [
+  "items",
+  "prefixItems",
+  "enum",
+  "const",
+  "pattern",
+  "minimum",
+  "maximum",
+  "minLength",
+  "maxLength"
+]
 
 /**
  * Whether arguments, which always are an object, can fit: the type says so, or there is no type and nothing that
@@ -464,7 +503,7 @@ export const toolGuard = (definition: unknown): Verdict => {
   const guarded = at(guard(input), "inputSchema")
   if (!guarded.ok) return guarded
   if (isJsonObject(input) && !isForObjects(input, input, { left: MAX_LOOKS })) {
-    return bad("schema_invalid", "/inputSchema/type", "the input schema's type is not \"object\"")
+    return bad("schema_invalid", "/inputSchema/type", 'the input schema\'s type is not "object"')
   }
   const output = own(definition, "outputSchema")
   return output === undefined || output === null ? fine : at(guard(output), "outputSchema")

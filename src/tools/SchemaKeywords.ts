@@ -135,7 +135,11 @@ export const fault = (shape: Shape, value: Json | undefined): string | undefined
     case "boolean":
       return typeof value === "boolean" ? undefined : "expected true or false"
     case "type":
-      return types.has(value) || (Array.isArray(value) && value.length > 0 && value.length <= types.size && value.every((each: unknown) => types.has(each)))
+      return types.has(value) ||
+        (Array.isArray(value) &&
+          value.length > 0 &&
+          value.length <= types.size &&
+          value.every((each: unknown) => types.has(each)))
         ? undefined
         : "expected the name of a JSON type or a list of them"
     case "values":

@@ -62,7 +62,9 @@ class Rewriting {
     const definitions = [...this.names].map(([target, name]) => [name, this.counted(this.body(target))])
     const whole = this.place(this.root)
     // The root is an object, so its place is one, too.
-    return definitions.length === 0 ? (whole as Rewritten) : { ...(whole as Rewritten), $defs: Object.fromEntries(definitions) }
+    return definitions.length === 0
+      ? (whole as Rewritten)
+      : { ...(whole as Rewritten), $defs: Object.fromEntries(definitions) }
   }
 
   /** A schema where it stands: a reference when others refer to it too, so that it is compiled once. */
@@ -199,4 +201,5 @@ const withNull = (type: Json): ReadonlyArray<Json> => {
  * Rewrites a schema that the guard has passed. With `early` every schema counts before it looks at the type, which
  * costs a little more and bounds also what only fails; needed when all faults are wanted and not the first one.
  */
-export const rewrite = (root: JsonObject, facts: Facts, early: boolean): Rewritten => new Rewriting(root, facts, early).run()
+export const rewrite = (root: JsonObject, facts: Facts, early: boolean): Rewritten =>
+  new Rewriting(root, facts, early).run()

@@ -8,7 +8,14 @@
  *
  * This module is heavy: import it lazily, at the first call of a tool.
  */
-import { _, type CodeKeywordDefinition, type ErrorObject, type KeywordCxt, type Options, type ValidateFunction } from "ajv"
+import {
+  _,
+  type CodeKeywordDefinition,
+  type ErrorObject,
+  type KeywordCxt,
+  type Options,
+  type ValidateFunction
+} from "ajv"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import * as Either from "effect/Either"
 import { isLosslessNumber } from "lossless-json"
@@ -164,7 +171,12 @@ const keywords: ReadonlyArray<CodeKeywordDefinition> = [
   check("minLength", "string", "number", (text: string, limit: number) => withinMin(text, limit)),
   check("maxProperties", "object", "number", (value: object, limit: number) => sizeOf(value) <= limit),
   check("minProperties", "object", "number", (value: object, limit: number) => sizeOf(value) >= limit),
-  check("uniqueItems", "array", "boolean", (items: ReadonlyArray<unknown>, wanted: boolean) => !wanted || areUnique(items))
+  check(
+    "uniqueItems",
+    "array",
+    "boolean",
+    (items: ReadonlyArray<unknown>, wanted: boolean) => !wanted || areUnique(items)
+  )
 ]
 
 const options: Options = {
@@ -210,7 +222,9 @@ const plain = (value: Json): unknown => {
     originals.set(items, value)
     return items
   }
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inner === undefined ? inner : plain(inner)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, inner === undefined ? inner : plain(inner)])
+  )
 }
 
 const escape = (key: string): string => key.replaceAll("~", "~0").replaceAll("/", "~1")
@@ -292,7 +306,11 @@ const budgetGone: Misfit = {
 }
 
 /** Runs one compiled function; `undefined` when the work went over its budget. */
-const faultsOf = (validate: ValidateFunction, value: unknown, steps: number): ReadonlyArray<ErrorObject> | undefined => {
+const faultsOf = (
+  validate: ValidateFunction,
+  value: unknown,
+  steps: number
+): ReadonlyArray<ErrorObject> | undefined => {
   left = steps
   try {
     return validate(value) ? [] : (validate.errors ?? [])

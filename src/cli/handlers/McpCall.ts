@@ -4,7 +4,6 @@ import * as Either from "effect/Either"
 import * as Runtime from "effect/Runtime"
 import * as path from "node:path"
 import { escapeLine } from "../../base/Display.ts"
-import { appendPermissionRule } from "../../config/Edit.ts"
 import { Locations } from "../../config/Locations.ts"
 import { writeBytes } from "../../platform/SaveFile.ts"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
@@ -190,7 +189,9 @@ export const handler: Handler<Input> = (input) =>
       const server = yield* owner(target.servers, target.tool)
       const line = yield* working(`${server}/${target.tool}`)
       const approver = TerminalApprover.make(terminal, (question) =>
-        appendPermissionRule(sigilToml, { tool_name: question.visibleName, mode: "allow" }).pipe(
+        // Editing files is the rare case of a call; its parsers are loaded only then.
+        Effect.promise(() => import("../../config/Edit.ts")).pipe(
+          Effect.flatMap((edit) => edit.appendPermissionRule(sigilToml, { tool_name: question.visibleName, mode: "allow" })),
           Effect.matchEffect({
             onFailure: (error) => output.note(`The rule was not written: ${error.text}`),
             onSuccess: () => output.note(`Rule added to ${sigilToml}`)

@@ -37,9 +37,13 @@ export const lines = (stream: Readable, count: number): Effect.Effect<ReadonlyAr
       const all = text.split("\n")
       if (all.length <= count) return
       stream.off("data", onData)
+      stream.pause()
+      const rest = all.slice(count).join("\n")
+      if (rest !== "") stream.unshift(Buffer.from(rest))
       resume(Effect.succeed(all.slice(0, count)))
     }
     stream.on("data", onData)
+    stream.resume()
   })
 
 /** Whether a process lives; zombies do not. */

@@ -1,0 +1,96 @@
+/** The whole of sigil over in-process servers: the real layers, with only the transport and the stores replaced. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { layerTest as configurationTest, type ConfigSnapshot } from "../../src/config/Configuration.ts"
+import type { Entry, ServerDeclaration } from "../../src/config/ServerDeclaration.ts"
+import { defaultSettings } from "../../src/config/Settings.ts"
+import * as HostEnvironment from "../../src/platform/HostEnvironment.ts"
+import * as Random from "../../src/platform/Random.ts"
+import * as ApprovalStore from "../../src/policy/ApprovalStore.ts"
+import * as Secrets from "../../src/policy/Secrets.ts"
+import * as StateDirectory from "../../src/policy/StateDirectory.ts"
+import * as Toggles from "../../src/policy/Toggles.ts"
+import * as Admission from "../../src/server/Admission.ts"
+import * as Registry from "../../src/server/Registry.ts"
+import * as ServerLog from "../../src/server/ServerLog.ts"
+import * as Pipeline from "../../src/tools/Pipeline.ts"
+import * as MemoryTransport from "../../src/transport/MemoryTransport.ts"
+
+/** A declaration of a server whose calls are allowed, with anything replaced. */
+export const declared = (name: string, more: Partial<ServerDeclaration> = {}): Entry => ({
+  _tag: "Valid",
+  declaration: {
+    name,
+    scope: "cli",
+    source: { file: "test", line: 1, column: 1 },
+    format: "toml",
+    raw: { command: process.execPath },
+    endpoint: { _tag: "stdio", command: process.execPath, args: [], inheritEnv: [], publicEnv: [], env: {} },
+    enabled: true,
+    startup: "eager",
+    required: false,
+    trust: { trustClass: "self_hosted", approvalDefault: "allow", egressLogging: true, allowSecrets: false, pinVersion: false },
+    startupTimeoutMs: 10_000,
+    toolTimeoutMs: 30_000,
+    toolTimeoutsMs: {},
+    timeoutMode: "total",
+    toolTimeoutMaxMs: 300_000,
+    onTimeout: "close",
+    restart: "never",
+    refresh: "overlap",
+    shutdownGraceMs: 500,
+    stdoutNoise: "refuse",
+    protocol: "auto",
+    isolation: "none",
+    share: "all",
+    envMode: "isolated",
+    retries: 0,
+    includeTools: [],
+    excludeTools: [],
+    unsupported: [],
+    warnings: [],
+    ...more
+  }
+})
+
+/** What a test replaces. */
+export interface FakeRuntime {
+  readonly servers: { readonly [name: string]: MemoryTransport.MemoryServer }
+  readonly entries?: ReadonlyArray<Entry>
+  readonly variables?: { readonly [name: string]: string }
+  readonly snapshot?: Partial<ConfigSnapshot>
+}
+
+/** Layers of the whole. */
+export const layer = (fake: FakeRuntime) => {
+  const snapshot: ConfigSnapshot = {
+    workspace: "/",
+    launchDirectory: "/",
+    projectIdentity: "/",
+    servers: fake.entries ?? Object.keys(fake.servers).map((name) => declared(name)),
+    shadowed: [],
+    problems: [],
+    settings: defaultSettings,
+    unsupportedSafety: [],
+    ...fake.snapshot
+  }
+  const ground = Layer.mergeAll(
+    HostEnvironment.layerTest({ variables: { PATH: "/usr/bin:/bin", ...fake.variables } }),
+    configurationTest(snapshot),
+    ApprovalStore.layerMemory(),
+    Toggles.layerMemory,
+    MemoryTransport.layer(fake.servers),
+    Secrets.layer,
+    ServerLog.layerMemory,
+    StateDirectory.layerMemory,
+    Random.layerTest
+  )
+  const servers = Layer.provideMerge(Registry.layer(2), Layer.provideMerge(Admission.layer, ground))
+  return Layer.provideMerge(Pipeline.layer, servers)
+}
+
+/** Runs a test program over the whole. */
+export const withFakes =
+  (fake: FakeRuntime) =>
+  <A, E>(program: Effect.Effect<A, E, Layer.Layer.Success<ReturnType<typeof layer>>>): Effect.Effect<A, unknown> =>
+    Effect.provide(program, layer(fake))
