@@ -48,6 +48,10 @@ export class Artifacts extends Context.Tag("sigil/tools/Artifacts")<
     readonly put: (bytes: Uint8Array, extension: string) => Effect.Effect<Stored, ArtifactError | FileError>
     /** The bytes of a handle. */
     readonly read: (handle: string) => Effect.Effect<Uint8Array, ArtifactError>
+    /** What is kept, oldest first. */
+    readonly list: Effect.Effect<ReadonlyArray<Stored>, ArtifactError>
+    /** Removes one. */
+    readonly remove: (handle: string) => Effect.Effect<void, ArtifactError>
   }
 >() {}
 
@@ -102,7 +106,37 @@ const makeRoom = (directory: string, incoming: number, now: number): Effect.Effe
 
 /** 26 characters out of a UUID and its digits in base 36. */
 const handleFrom = (uuid: string): ArtifactHandle =>
-  ArtifactHandle(BigInt(`0x${uuid.replaceAll("-", "")}`).toString(36).padStart(26, "0").slice(-26))
+  ArtifactHandle(
+    BigInt(`0x${uuid.replaceAll("-", "")}`)
+      .toString(36)
+      .padStart(26, "0")
+      .slice(-26)
+  )
+
+/** Name of a file that holds an artifact; anything else in the directory is not looked at. */
+const filePattern = /^([a-z0-9]{26})\.[a-z0-9]+$/
+
+const storedIn = (directory: string): Effect.Effect<ReadonlyArray<Stored>, ArtifactError> =>
+  Effect.map(
+    Effect.orElseSucceed(filesIn(directory), (): ReadonlyArray<File> => []),
+    (files) =>
+      files.flatMap(({ file, bytes }) => {
+        const handle = filePattern.exec(path.basename(file))?.[1]
+        return handle === undefined ? [] : [{ handle: ArtifactHandle(handle), path: file, bytes }]
+      })
+  )
+
+/** The file of a handle. A handle is compared with names that exist and never becomes part of a path. */
+const find = (directory: string, handle: string): Effect.Effect<string, ArtifactError> =>
+  Effect.gen(function* () {
+    if (!handlePattern.test(handle)) return yield* unknown(handle)
+    const names = yield* Effect.orElseSucceed(
+      attempt(directory, "The artifacts cannot be listed", () => fs.readdir(directory)),
+      (): ReadonlyArray<string> => []
+    )
+    const name = names.find((candidate) => filePattern.exec(candidate)?.[1] === handle)
+    return name === undefined ? yield* unknown(handle) : path.join(directory, name)
+  })
 
 /** Artifacts in one directory. */
 export const layer = (directory: string): Layer.Layer<Artifacts, never, Random> =>
@@ -115,36 +149,43 @@ export const layer = (directory: string): Layer.Layer<Artifacts, never, Random> 
           yield* makeRoom(directory, bytes.byteLength, yield* Clock.currentTimeMillis)
           const handle = handleFrom(random.uuid())
           const file = path.join(directory, `${handle}.${extension.replace(/[^a-z0-9]/g, "") || "bin"}`)
-          yield* attempt(file, "The artifact cannot be written", () => fs.writeFile(file, bytes, { mode: 0o600, flag: "wx" }))
+          yield* attempt(file, "The artifact cannot be written", () =>
+            fs.writeFile(file, bytes, { mode: 0o600, flag: "wx" })
+          )
           return { handle, path: file, bytes: bytes.byteLength }
         }),
       read: (handle) =>
         Effect.gen(function* () {
-          if (!handlePattern.test(handle)) return yield* unknown(handle)
-          const names = yield* attempt(directory, "The artifacts cannot be listed", () => fs.readdir(directory)).pipe(
-            Effect.orElseSucceed((): ReadonlyArray<string> => [])
-          )
-          const name = names.find((candidate) => candidate.startsWith(`${handle}.`))
-          if (name === undefined) return yield* unknown(handle)
-          const file = path.join(directory, name)
+          const file = yield* find(directory, handle)
           return new Uint8Array(yield* attempt(file, "The artifact cannot be read", () => fs.readFile(file)))
-        })
+        }),
+      list: storedIn(directory),
+      remove: (handle) =>
+        Effect.flatMap(find(directory, handle), (file) =>
+          attempt(file, "The artifact cannot be removed", () => fs.rm(file, { force: true }))
+        )
     }))
   )
 
 /** Artifacts in memory. */
 export const layerMemory: Layer.Layer<Artifacts> = Layer.sync(Artifacts, () => {
-  const kept = new Map<string, Uint8Array>()
+  const kept = new Map<string, { readonly bytes: Uint8Array; readonly stored: Stored }>()
+  let made = 0
   return {
     put: (bytes, extension) =>
       Effect.sync(() => {
-        const handle = ArtifactHandle(String(kept.size + 1).padStart(26, "0"))
-        kept.set(handle, bytes)
-        return { handle, path: `memory:${handle}.${extension}`, bytes: bytes.byteLength }
+        made += 1
+        const handle = ArtifactHandle(String(made).padStart(26, "0"))
+        const stored = { handle, path: `memory:${handle}.${extension}`, bytes: bytes.byteLength }
+        kept.set(handle, { bytes, stored })
+        return stored
       }),
-    read: (handle) => {
-      const bytes = kept.get(handle)
-      return bytes === undefined ? unknown(handle) : Effect.succeed(bytes)
-    }
+    read: (handle) =>
+      Effect.suspend(() => {
+        const found = kept.get(handle)
+        return found === undefined ? unknown(handle) : Effect.succeed(found.bytes)
+      }),
+    list: Effect.sync(() => [...kept.values()].map(({ stored }) => stored)),
+    remove: (handle) => Effect.suspend(() => (kept.delete(handle) ? Effect.void : unknown(handle)))
   }
 })

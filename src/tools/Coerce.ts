@@ -27,7 +27,9 @@ export const readWord = (word: string): Word | undefined => {
   const key = word.slice(0, equals)
   const text = word.slice(equals + 1)
   if (text.startsWith("@artifact:")) return { _tag: "Artifact", key, handle: text.slice("@artifact:".length) }
-  return text.startsWith("@") && text.length > 1 ? { _tag: "File", key, file: text.slice(1) } : { _tag: "Text", key, text }
+  return text.startsWith("@") && text.length > 1
+    ? { _tag: "File", key, file: text.slice(1) }
+    : { _tag: "Text", key, text }
 }
 
 /** Why an argument cannot be read. */
@@ -37,20 +39,46 @@ export interface Fault {
   readonly candidates: ReadonlyArray<string>
 }
 
-const typesOf = (schema: Json | undefined, root: JsonObject, hops: number): ReadonlyArray<string> => {
-  if (!isJsonObject(schema) || hops > 8) return []
-  const ref = own(schema, "$ref")
-  if (typeof ref === "string") return typesOf(resolveLocal(root, ref), root, hops + 1)
-  const type = own(schema, "type")
-  if (typeof type === "string") return [type]
-  if (Array.isArray(type)) return (type as ReadonlyArray<Json>).filter((one) => typeof one === "string")
-  return ["anyOf", "oneOf"].flatMap((keyword) => {
-    const alternatives = own(schema, keyword)
-    return Array.isArray(alternatives)
-      ? (alternatives as ReadonlyArray<Json>).flatMap((one) => typesOf(one, root, hops + 1))
-      : []
-  })
+/** Schemas that are looked at for one answer; a hostile schema refers without end. */
+const MAX_LOOKS = 200
+
+/**
+ * The schemas that speak about the value of `schema`: itself, what it refers to, and the members of `allOf`,
+ * `anyOf` and `oneOf`. Each once.
+ */
+const voices = (schema: Json | undefined, root: JsonObject): ReadonlyArray<JsonObject> => {
+  const found = new Set<JsonObject>()
+  const open: Array<Json | undefined> = [schema]
+  while (open.length > 0 && found.size < MAX_LOOKS) {
+    const next = open.shift()
+    if (!isJsonObject(next) || found.has(next)) continue
+    found.add(next)
+    const ref = own(next, "$ref")
+    if (typeof ref === "string") open.push(resolveLocal(root, ref))
+    for (const keyword of ["allOf", "anyOf", "oneOf"]) {
+      const members = own(next, keyword)
+      // Array.isArray does not narrow readonly arrays.
+      if (Array.isArray(members)) open.push(...(members as ReadonlyArray<Json>).slice(0, MAX_LOOKS))
+    }
+  }
+  return [...found]
 }
+
+const typeOfValue = (value: Json): string => {
+  if (value === null) return "null"
+  if (Array.isArray(value)) return "array"
+  return isJsonObject(value) ? "object" : typeof value === "object" ? "number" : typeof value
+}
+
+/** The types a property may have, as far as its schema says. */
+const typesOf = (schema: Json | undefined, root: JsonObject): ReadonlyArray<string> =>
+  voices(schema, root).flatMap((voice) => {
+    const type = own(voice, "type")
+    if (typeof type === "string") return [type]
+    if (Array.isArray(type)) return (type as ReadonlyArray<Json>).filter((one) => typeof one === "string")
+    const values = own(voice, "enum") ?? (Object.hasOwn(voice, "const") ? [own(voice, "const") ?? null] : [])
+    return Array.isArray(values) ? (values as ReadonlyArray<Json>).map(typeOfValue) : []
+  })
 
 const tryParse = (text: string): Json | undefined => {
   try {
@@ -69,45 +97,61 @@ const coerceText = (text: string, types: ReadonlyArray<string>): Json => {
   if ((wants("number") || wants("integer")) && number.test(text)) return tryParse(text) ?? text
   if (wants("boolean") && (text === "true" || text === "false")) return text === "true"
   if (wants("null") && text === "null") return null
-  if ((wants("array") && text.startsWith("[")) || (wants("object") && text.startsWith("{"))) return tryParse(text) ?? text
+  if ((wants("array") && text.startsWith("[")) || (wants("object") && text.startsWith("{")))
+    return tryParse(text) ?? text
   return text
 }
 
-const propertiesOf = (schema: JsonObject): JsonObject => {
-  const properties = own(schema, "properties")
-  return isJsonObject(properties) ? properties : {}
+/** The declared properties, wherever the schema declares them; the first declaration of a name counts. */
+const propertiesOf = (schemas: ReadonlyArray<JsonObject>): ReadonlyMap<string, Json | undefined> => {
+  const found = new Map<string, Json | undefined>()
+  for (const schema of schemas) {
+    const properties = own(schema, "properties")
+    if (!isJsonObject(properties)) continue
+    for (const [name, property] of Object.entries(properties)) if (!found.has(name)) found.set(name, property)
+  }
+  return found
 }
 
 /** Whether the schema says that keys outside `properties` may come. */
-const isOpen = (schema: JsonObject): boolean => {
-  const additional = own(schema, "additionalProperties")
-  if (isJsonObject(additional) || additional === true) return true
-  if (isJsonObject(own(schema, "patternProperties"))) return true
-  return additional === undefined && Object.keys(propertiesOf(schema)).length === 0
-}
+const isOpen = (schemas: ReadonlyArray<JsonObject>): boolean =>
+  schemas.some((schema) => {
+    const additional = own(schema, "additionalProperties")
+    return isJsonObject(additional) || additional === true || isJsonObject(own(schema, "patternProperties"))
+  }) ||
+  schemas.every(
+    (schema) => own(schema, "additionalProperties") === undefined && own(schema, "properties") === undefined
+  )
 
 /** One argument as a value. Files and artifacts are read by the caller and arrive here as text. */
 export const coerce = (
   word: { readonly key: string; readonly text: string; readonly json: boolean },
   schema: JsonObject
 ): Either.Either<Json, Fault> => {
-  const properties = propertiesOf(schema)
-  if (!Object.hasOwn(properties, word.key) && !isOpen(schema)) {
-    const candidates = near(word.key, Object.keys(properties))
-    const known = Object.keys(properties)
+  const schemas = voices(schema, schema)
+  const properties = propertiesOf(schemas)
+  if (!properties.has(word.key) && !isOpen(schemas)) {
+    const known = [...properties.keys()]
+    const candidates = near(word.key, known)
+    const closed = schemas.some((each) => own(each, "additionalProperties") === false)
     // With additionalProperties unset the schema is open by the letter; a key that it does not know is a typo far
-    // more often than a wish, and `k:=json` or --args still send it.
-    if (own(schema, "additionalProperties") === false || candidates.length > 0) {
+    // more often than a wish, and --args still sends it.
+    if (closed || candidates.length > 0) {
       return Either.left({
         key: word.key,
-        expectation: known.length === 0 ? "the tool takes no arguments" : `is not a known key; known: ${known.join(", ")}`,
+        expectation:
+          known.length === 0 ? "the tool takes no arguments" : `is not a known key; known: ${known.join(", ")}`,
         candidates
       })
     }
   }
-  if (!word.json) return Either.right(coerceText(word.text, typesOf(own(properties, word.key), schema, 0)))
+  if (!word.json) return Either.right(coerceText(word.text, typesOf(properties.get(word.key), schema)))
   const value = tryParse(word.text)
   return value === undefined
-    ? Either.left({ key: word.key, expectation: "after ':=' must be JSON; quote text, e.g. name:='\"text\"'", candidates: [] })
+    ? Either.left({
+        key: word.key,
+        expectation: "after ':=' must be JSON; quote text, e.g. name:='\"text\"'",
+        candidates: []
+      })
     : Either.right(value)
 }

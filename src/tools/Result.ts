@@ -7,7 +7,7 @@
  */
 import * as Effect from "effect/Effect"
 import { canonicalize } from "json-canonicalize"
-import { escapeBlock } from "../base/Display.ts"
+import { clip, escapeBlock, escapeLine } from "../base/Display.ts"
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { KIB } from "../base/Units.ts"
 import { holdsLossless, parse, stringify } from "../protocol/Codec.ts"
@@ -88,8 +88,42 @@ const artifactDocument = (stored: Stored | undefined): JsonObject =>
 const without = (object: JsonObject, ...keys: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)))
 
+/** Characters of a server's word inside a line of ours. */
+const MAX_WORD = 512
+/** Bytes of everything in a block that is not its text or data. */
+const MAX_EXTRAS = 4 * KIB
+
+/** A server's word inside a line of ours: it must not be able to end the line and begin another. */
+const word = (value: string): string => clip(escapeLine(value), MAX_WORD)
+
 const mediaLine = (kind: string, mimeType: string, bytes: number, stored: Stored | undefined): string =>
-  `[${kind}${mimeType === "" ? "" : ` ${mimeType}`}, ${bytes} bytes${stored === undefined ? "" : `, artifact ${stored.handle}`}]`
+  `[${word(kind)}${mimeType === "" ? "" : ` ${word(mimeType)}`}, ${bytes} bytes${stored === undefined ? "" : `, artifact ${stored.handle}`}]`
+
+/** Members that stay when the rest of a block is too much. */
+const essential = ["type", "name", "title", "uri", "mimeType"]
+
+/** A block without members that nobody sees, when they are large: they would pass the bounds unseen. */
+const slim = (block: JsonObject, ...content: ReadonlyArray<string>): JsonObject => {
+  const extras = without(block, ...content)
+  if (Buffer.byteLength(stringify(extras)) <= MAX_EXTRAS) return block
+  return Object.fromEntries(
+    Object.entries(block)
+      .filter(([key]) => content.includes(key) || essential.includes(key))
+      .map(([key, value]) => [key, typeof value === "string" && !content.includes(key) ? clip(value, MAX_WORD) : value])
+  )
+}
+
+/** A block of a type that is not known, without the base64 that such blocks carry. */
+const unknownPart = (block: JsonObject): Part => {
+  const lean: JsonObject = Object.fromEntries(
+    Object.entries(block).map(([key, value]) =>
+      (key === "data" || key === "blob") && typeof value === "string" && value.length > MAX_WORD
+        ? [key, `[${value.length} characters]`]
+        : [key, value]
+    )
+  )
+  return { block: lean, text: stringify(lean) }
+}
 
 const mediaPart = (block: JsonObject, keep: Keep): Effect.Effect<Part> =>
   Effect.gen(function* () {
@@ -98,7 +132,7 @@ const mediaPart = (block: JsonObject, keep: Keep): Effect.Effect<Part> =>
     const stored = yield* keep(bytes, extensionOf(mimeType))
     return {
       block: {
-        ...without(block, "data", "mimeType"),
+        ...slim(without(block, "data", "mimeType")),
         mime_type: mimeType,
         bytes: bytes.length,
         ...artifactDocument(stored)
@@ -110,21 +144,22 @@ const mediaPart = (block: JsonObject, keep: Keep): Effect.Effect<Part> =>
 const resourcePart = (block: JsonObject, keep: Keep): Effect.Effect<Part> =>
   Effect.gen(function* () {
     const resource = own(block, "resource")
-    if (!isJsonObject(resource)) return { block, text: stringify(block) }
+    if (!isJsonObject(resource)) return unknownPart(block)
     const uri = text(own(resource, "uri"))
     const blob = own(resource, "blob")
     if (typeof blob !== "string") {
-      const withText = (kept: string): JsonObject => ({ ...block, resource: { ...resource, text: kept } })
-      return { block, text: text(own(resource, "text")), withText }
+      const lean = { ...slim(block, "resource"), resource: slim(resource, "text") }
+      const withText = (kept: string): JsonObject => ({ ...lean, resource: { ...lean.resource, text: kept } })
+      return { block: lean, text: text(own(resource, "text")), withText }
     }
     const bytes = Buffer.from(blob, "base64")
     const mimeType = text(own(resource, "mimeType"))
     const stored = yield* keep(bytes, extensionOf(mimeType))
     return {
       block: {
-        ...block,
+        ...slim(block, "resource"),
         resource: {
-          ...without(resource, "blob", "mimeType"),
+          ...slim(without(resource, "blob", "mimeType")),
           mime_type: mimeType,
           bytes: bytes.length,
           ...artifactDocument(stored)
@@ -136,12 +171,14 @@ const resourcePart = (block: JsonObject, keep: Keep): Effect.Effect<Part> =>
 
 const partOf = (block: JsonObject, keep: Keep): Effect.Effect<Part> => {
   switch (own(block, "type")) {
-    case "text":
+    case "text": {
+      const lean = slim(block, "text")
       return Effect.succeed({
-        block,
+        block: lean,
         text: text(own(block, "text")),
-        withText: (kept) => ({ ...block, text: kept })
+        withText: (kept) => ({ ...lean, text: kept })
       })
+    }
     case "image":
     case "audio":
       return mediaPart(block, keep)
@@ -151,12 +188,12 @@ const partOf = (block: JsonObject, keep: Keep): Effect.Effect<Part> => {
       const name = text(own(block, "name"))
       const description = text(own(block, "description"))
       return Effect.succeed({
-        block,
-        text: `[resource link ${name === "" ? "" : `${name} `}${text(own(block, "uri"))}${description === "" ? "" : `: ${description}`}]`
+        block: slim(block),
+        text: `[resource link ${name === "" ? "" : `${word(name)} `}${word(text(own(block, "uri")))}${description === "" ? "" : `: ${word(description)}`}]`
       })
     }
     default:
-      return Effect.succeed({ block, text: stringify(block) })
+      return Effect.succeed(unknownPart(block))
   }
 }
 

@@ -227,7 +227,8 @@ class Walk {
       return patternTooLong(frame, undefined)
     }
     const rebased = frame.rebased || this.rebases(frame, value)
-    if (frame.role === "schema") {
+    // An object that stands in two places, as in a schema made in this process, is one schema.
+    if (frame.role === "schema" && this.seen.get(value) !== "schema") {
       this.schemas.push(value)
       const problem = this.keywords({ ...frame, rebased }, value, keys)
       if (problem !== undefined) return problem

@@ -194,8 +194,10 @@ const options: Options = {
 }
 
 /** A compiler of its own for every schema: one that is shared would keep a part of each for ever. */
-const compiler = (allErrors: boolean): Ajv2020 => {
+const compiler = (allErrors: boolean, unevaluated: boolean): Ajv2020 => {
   const ajv = new Ajv2020({ ...options, allErrors })
+  // Keeping account of what was evaluated makes every alternative run even after one fits; only two keywords need it.
+  ajv.opts.unevaluated = unevaluated
   ajv.addKeyword({
     keyword: STEP,
     // Before anything that looks further, so that the work is counted when it begins.
@@ -301,11 +303,11 @@ const echoes = new Set(["if", "propertyNames"])
 
 const budgetGone: Misfit = {
   path: "",
-  expectation: "needs too much work to check against this schema",
+  expectation: "cannot be checked against this schema with a bounded amount of work",
   keyword: "validation_budget"
 }
 
-/** Runs one compiled function; `undefined` when the work went over its budget. */
+/** Runs one compiled function; `undefined` when the value could not be checked to the end. */
 const faultsOf = (
   validate: ValidateFunction,
   value: unknown,
@@ -314,10 +316,10 @@ const faultsOf = (
   left = steps
   try {
     return validate(value) ? [] : (validate.errors ?? [])
-  } catch (error) {
-    // Recursion of a schema follows the value; one that is deeper than the stack is too much work as well.
-    if (error === exhausted || error instanceof RangeError) return undefined
-    throw error
+  } catch {
+    // The budget; or the stack, when a recursive schema follows a value that is too deep; or a fault in the
+    // compiled code, which some odd schemas provoke. Whatever it is, the value was not found to fit.
+    return undefined
   } finally {
     validate.errors = null
   }
@@ -338,9 +340,12 @@ export const compile = (schema: JsonObject): Either.Either<Validator, Problem> =
   const examined = examine(schema)
   if ("problem" in examined) return Either.left(examined.problem)
   const { facts } = examined
+  const unevaluated = facts.schemas.some(
+    (each) => Object.hasOwn(each, "unevaluatedProperties") || Object.hasOwn(each, "unevaluatedItems")
+  )
   let first: ValidateFunction
   try {
-    first = compiler(false).compile(rewrite(schema, facts, false))
+    first = compiler(false, unevaluated).compile(rewrite(schema, facts, false))
   } catch (error) {
     return Either.left(problemOf(error))
   }
@@ -351,7 +356,7 @@ export const compile = (schema: JsonObject): Either.Either<Validator, Problem> =
       const faults = faultsOf(first, data, MAX_STEPS)
       if (faults === undefined) return [budgetGone]
       if (faults.length === 0) return []
-      all ??= compiler(true).compile(rewrite(schema, facts, true))
+      all ??= compiler(true, unevaluated).compile(rewrite(schema, facts, true))
       const every = faultsOf(all, data, MAX_FAULT_STEPS)
       return report(every === undefined || every.length === 0 ? faults : every, schema)
     }

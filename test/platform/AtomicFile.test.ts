@@ -28,7 +28,10 @@ describe("update", () => {
       const file = path.join(at, "a/b/c.json")
       assert.isTrue(yield* update(file, (current) => Effect.succeed(`was ${current}`)))
       assert.strictEqual(fs.readFileSync(file, "utf8"), "was undefined")
-      assert.deepStrictEqual([modeOf(file), modeOf(path.dirname(file)), modeOf(path.join(at, "a"))], [0o600, 0o700, 0o700])
+      assert.deepStrictEqual(
+        [modeOf(file), modeOf(path.dirname(file)), modeOf(path.join(at, "a"))],
+        [0o600, 0o700, 0o700]
+      )
       assert.deepStrictEqual(fs.readdirSync(path.dirname(file)), ["c.json"])
     })
   )
@@ -274,7 +277,9 @@ describe("withLock", () => {
     Effect.gen(function* () {
       const file = path.join(yield* folder, "f")
       const inside = yield* Deferred.make<void>()
-      const working = yield* Effect.fork(withLock(file, Effect.zipRight(Deferred.succeed(inside, undefined), Effect.never)))
+      const working = yield* Effect.fork(
+        withLock(file, Effect.zipRight(Deferred.succeed(inside, undefined), Effect.never))
+      )
       yield* Deferred.await(inside)
       const waiting = yield* Effect.fork(withLock(file, Effect.void))
       yield* Effect.yieldNow()

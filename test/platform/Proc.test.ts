@@ -29,7 +29,13 @@ describe("parseStat", () => {
   })
 
   it("refuses lines that lack fields", () => {
-    for (const text of ["", "12", "12 (a) S", "12 (a) S 1 2 3", "x (a) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19"]) {
+    for (const text of [
+      "",
+      "12",
+      "12 (a) S",
+      "12 (a) S 1 2 3",
+      "x (a) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19"
+    ]) {
       assert.isUndefined(Proc.parseStat(text), text)
     }
   })

@@ -215,7 +215,11 @@ describe("SpawnError", () => {
         [{ args: ["a\0b"] }, "SIGIL_SPAWN_FAILED", "spawn_failed"]
       ]
       for (const [change, code, reason] of cases) {
-        assert.deepStrictEqual(yield* failure(planFor("well", change)), { code, reason }, JSON.stringify(change).slice(0, 80))
+        assert.deepStrictEqual(
+          yield* failure(planFor("well", change)),
+          { code, reason },
+          JSON.stringify(change).slice(0, 80)
+        )
       }
     })
   )

@@ -77,7 +77,11 @@ describe.runIf(process.platform === "linux")("Reaper", () => {
       yield* eventually(() => [sleeper, ours].every((one) => Proc.readStat(one.pid ?? 0)?.session === one.pid))
       const reaper = yield* Effect.gen(function* () {
         const reaper = yield* Reaper.Reaper
-        reaper.register(sleeper.pid ?? 0, (Proc.readStat(sleeper.pid ?? 0)?.startTime ?? 0) + 1, GenerationId(randomUUID()))
+        reaper.register(
+          sleeper.pid ?? 0,
+          (Proc.readStat(sleeper.pid ?? 0)?.startTime ?? 0) + 1,
+          GenerationId(randomUUID())
+        )
         reaper.register(ours.pid ?? 0, Proc.readStat(ours.pid ?? 0)?.startTime, GenerationId(randomUUID()))
         assert.strictEqual(reaper.status(), "running")
         return reaper.pid() ?? 0

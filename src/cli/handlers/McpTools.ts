@@ -4,11 +4,14 @@ import * as Either from "effect/Either"
 import type { Failure } from "../../base/Failure.ts"
 import { clip } from "../../base/Display.ts"
 import { nameOf } from "../../config/ServerDeclaration.ts"
+import { stringify } from "../../protocol/Codec.ts"
 import { Secrets } from "../../policy/Secrets.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Registry } from "../../server/Registry.ts"
 import { type CatalogTool, tokensOf } from "../../tools/Catalog.ts"
+import { visibleNames } from "../../tools/Naming.ts"
 import { Pipeline } from "../../tools/Pipeline.ts"
+import { project, type Provider } from "../../tools/SchemaProjection.ts"
 import type { Input } from "../commands/McpTools.ts"
 import { finish } from "../Finish.ts"
 import { errorOf } from "../FailureText.ts"
@@ -103,6 +106,30 @@ const print = (parts: ReadonlyArray<Part>) =>
     }
   })
 
+/** The list exactly as a provider would get it. */
+const printFor = (provider: Provider, parts: ReadonlyArray<Part>) =>
+  Effect.gen(function* () {
+    const output = yield* Output
+    const secrets = yield* Secrets
+    const all = parts.flatMap(({ tools }) => tools)
+    // One set: names that models see depend on all tools together.
+    const names = visibleNames(all.map(({ server, name }) => ({ server, tool: name })))
+    const named = all.map((tool, index) => ({ ...tool, visibleName: names[index] ?? tool.visibleName }))
+    const tools = named
+      .filter(({ status }) => status === "available")
+      .map((tool) => secrets.redactJson(project(tool, provider), "schema"))
+    const left = named
+      .filter(({ status }) => status !== "available")
+      .map(({ server, name, status, reason }) => ({ server, name, reason: reason?.message ?? status }))
+    yield* output.document("tools_for", { schema: "sigil.mcp.tools_for/1", provider, tools, left_out: left })
+    yield* output.text([stringify(tools, 2)])
+    for (const { server, name, reason } of left) yield* output.note(`left out: ${name} of ${server}: ${reason}`)
+    for (const { server, state, failure } of parts) {
+      if (failure !== undefined) yield* output.note(`not included: ${server}: ${failure.text}`)
+      else if (state !== "ready") yield* output.note(`not included: ${server} is ${state}`)
+    }
+  })
+
 /** The handler. */
 export const handler: Handler<Input> = ({ args, options }) =>
   Effect.gen(function* () {
@@ -117,10 +144,17 @@ export const handler: Handler<Input> = ({ args, options }) =>
         const pipeline = yield* Pipeline
         const tools = yield* pipeline.tools(args.server)
         yield* output.progress("")
-        yield* print([{ server: args.server, state: "ready", tools }])
+        const only: ReadonlyArray<Part> = [{ server: args.server, state: "ready", tools }]
+        yield* options.for === undefined ? print(only) : printFor(options.for, only)
         return yield* finish(registry, 0)
       }
+      yield* output.progress("starting servers…")
       const parts = yield* Effect.forEach(yield* rows, (row) => partOf(row, options.all), { concurrency: "unbounded" })
+      yield* output.progress("")
+      if (options.for !== undefined) {
+        yield* printFor(options.for, parts)
+        return yield* finish(registry, 0)
+      }
       if (parts.length === 0) yield* output.text(["No servers are declared.", "Declare one: sigil mcp add NAME COMMAND…"])
       yield* print(parts)
       return yield* finish(registry, 0)

@@ -9,4 +9,10 @@ const add = (index: number) =>
     Effect.retry({ while: (error) => error.reason === "locked" })
   )
 
-void Effect.runPromise(Effect.forEach(Array.from({ length: Number(count) }, (_, index) => index), add, { discard: true }))
+void Effect.runPromise(
+  Effect.forEach(
+    Array.from({ length: Number(count) }, (_, index) => index),
+    add,
+    { discard: true }
+  )
+)
