@@ -17,6 +17,7 @@ import * as StateDirectory from "../policy/StateDirectory.ts"
 import * as Registry from "../server/Registry.ts"
 import * as ServerLog from "../server/ServerLog.ts"
 import * as Artifacts from "../tools/Artifacts.ts"
+import * as Gates from "../tools/Gates.ts"
 import * as Pipeline from "../tools/Pipeline.ts"
 import * as StdioTransport from "../transport/StdioTransport.ts"
 import type { Transport } from "../transport/Transport.ts"
@@ -32,6 +33,7 @@ export type Services =
   | ServerLog.ServerLog
   | Artifacts.Artifacts
   | Registry.Registry
+  | Gates.Gates
   | Pipeline.Pipeline
 
 /** Everything but the transport, which the caller provides. */
@@ -53,7 +55,7 @@ export const layerWithTransport = (
   const registry = Layer.unwrapEffect(Effect.map(HostEnvironment, (host) => Registry.layer(host.cores)))
   const base = Layer.provideMerge(Layer.mergeAll(kept, Secrets.layer), declarations)
   const servers = Layer.provideMerge(registry, base)
-  return Layer.provideMerge(Pipeline.layer, servers).pipe(Layer.provide(Random.layer))
+  return Layer.provideMerge(Pipeline.layer, Layer.provideMerge(Gates.layer, servers)).pipe(Layer.provide(Random.layer))
 }
 
 /** The whole over real processes. */

@@ -13,7 +13,6 @@ import { near } from "../base/Near.ts"
 import { type Json, type JsonObject, own } from "../base/Json.ts"
 import { SECOND_MS } from "../base/Units.ts"
 import { deeperThan, MAX_NESTING } from "../protocol/Codec.ts"
-import * as Permission from "../policy/Permission.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import { StateDirectory, type StateError } from "../policy/StateDirectory.ts"
 import type { Generation, OnOpen } from "../server/Generation.ts"
@@ -23,7 +22,7 @@ import { Attribute, withCallSpan } from "../telemetry/CallSpan.ts"
 import type { Caller } from "./Caller.ts"
 import { type CatalogTool, catalogue } from "./Catalog.ts"
 import { CallRefused } from "./CallRefused.ts"
-import { sanitise } from "./Naming.ts"
+import { Gates, type Subject } from "./Gates.ts"
 import type { Validator } from "./SchemaValidator.ts"
 
 /** One tool call. */
@@ -85,10 +84,10 @@ interface Prepared {
 const make = Effect.gen(function* () {
   const registry = yield* Registry
   const secrets = yield* Secrets
+  const gates = yield* Gates
   const state = yield* StateDirectory
   const clock = yield* Effect.clock
   const prepared = new WeakMap<Generation, Prepared>()
-  const sessionGrants = new Set<string>()
 
   const prepare = (generation: Generation): Prepared => {
     const known = prepared.get(generation)
@@ -164,107 +163,21 @@ const make = Effect.gen(function* () {
       if (problems.length > 0) return yield* CallRefused.misfit(tool, problems)
     })
 
-  const decided = new WeakMap<CatalogTool, { readonly grants: number; readonly decision: Permission.Decision }>()
-  /** Depends on the run's settings, the tool and the session's grants, of which only the last can change. */
-  const decision = (tool: CatalogTool, generation: Generation): Permission.Decision => {
-    const known = decided.get(tool)
-    if (known !== undefined && known.grants === sessionGrants.size) return known.decision
-    const fresh = judge(tool, generation)
-    decided.set(tool, { grants: sessionGrants.size, decision: fresh })
-    return fresh
-  }
-  const judge = (tool: CatalogTool, generation: Generation): Permission.Decision => {
-    const { permission, networkMode } = registry.snapshot.settings
-    const { trust } = generation.declaration
-    return Permission.decide({
-      mode: permission.mode,
-      tools: permission.tools,
-      rules: permission.rules,
-      approvalDefault: trust.approvalDefault,
-      trustClass: trust.trustClass,
+  const subjects = new WeakMap<CatalogTool, Subject>()
+  const subjectOf = (tool: CatalogTool): Subject => {
+    const known = subjects.get(tool)
+    if (known !== undefined) return known
+    const subject: Subject = {
       server: tool.server,
       tool: tool.name,
-      serverPart: sanitise(tool.server),
-      toolPart: sanitise(tool.name),
       visibleName: tool.visibleName,
-      destructiveHint: tool.annotations !== undefined && own(tool.annotations, "destructiveHint") === true,
-      networkMode,
-      sessionGrants,
+      description: tool.description,
+      destructive: tool.annotations !== undefined && own(tool.annotations, "destructiveHint") === true,
       operation: "tool"
-    })
+    }
+    subjects.set(tool, subject)
+    return subject
   }
-
-  const permit = (caller: Caller, generation: Generation, tool: CatalogTool, args: JsonObject) =>
-    Effect.gen(function* () {
-      const decided = decision(tool, generation)
-      if (decided.decision === "allow") return
-      const where = { server: tool.server, tool: tool.name, operation: "permission" }
-      const name = `'${tool.name}' on server '${tool.server}'`
-      if (decided.decision === "deny") {
-        return yield* new CallRefused({
-          code: "SIGIL_DENIED",
-          reason: "permission_denied",
-          text: `The call of ${name} is denied by ${decided.decidedBy}.`,
-          where
-        })
-      }
-      const network = decided.facets.network === "ask"
-      if (caller.yes && !network) return
-      const asking = Object.entries(decided.facets).flatMap(([facet, verdict]) => (verdict === "ask" ? [facet] : []))
-      const answer = yield* caller.approver.ask({
-        server: tool.server,
-        tool: tool.name,
-        visibleName: tool.visibleName,
-        trustClass: generation.declaration.trust.trustClass,
-        description: secrets.redactText(tool.description),
-        destructive: tool.annotations !== undefined && own(tool.annotations, "destructiveHint") === true,
-        args: asObject(secrets.redactJson(args, "result")),
-        facets: asking,
-        why: decided.decidedBy,
-        grantable: !network
-      })
-      switch (answer) {
-        case "once":
-        case "always":
-          return
-        case "session":
-          sessionGrants.add(Permission.grantKey(tool.server, tool.name))
-          return
-        case "deny":
-          return yield* new CallRefused({
-            code: "SIGIL_DENIED",
-            reason: "denied_by_user",
-            text: `The call of ${name} was denied.`,
-            fix: "Nothing was sent. Call again to be asked again.",
-            where
-          })
-        case "unavailable":
-          return yield* new CallRefused({
-            code: "SIGIL_APPROVAL_REQUIRED",
-            reason: "approval_required",
-            text: `The call of ${name} needs consent (${decided.decidedBy}), and nobody can be asked here.`,
-            fix: network
-              ? 'The network policy asks: set [web] network_mode = "allow" in sigil.toml.'
-              : `Add --yes to this call, or this rule to sigil.toml:\n  [[permission.rules]]\n  tool_name = "${tool.visibleName}"\n  mode = "allow"`,
-            where,
-            details: { rule: { tool_name: tool.visibleName, mode: "allow" }, facets: decided.facets }
-          })
-      }
-    })
-
-  const secretGate = (generation: Generation, tool: CatalogTool, args: JsonObject) =>
-    Effect.suspend(() => {
-      if (generation.declaration.trust.allowSecrets) return Effect.void
-      const found = secrets.containsSecret(args)
-      return found === undefined
-        ? Effect.void
-        : new CallRefused({
-            code: "SIGIL_SECRET_BLOCKED",
-            reason: "permission_denied",
-            text: `The arguments hold a known secret at ${found.path || "/"}, and server '${tool.server}' may not receive secrets. Nothing was sent.`,
-            where: { server: tool.server, tool: tool.name, operation: "secret_gate" }
-          })
-    })
 
   const checkOutput = (generation: Generation, tool: CatalogTool, result: JsonObject) =>
     Effect.gen(function* () {
@@ -339,13 +252,13 @@ const make = Effect.gen(function* () {
     })
 
   /** Every gate in order, with everything that may have to wait: compiling, asking. */
-  const gates = (caller: Caller, request: CallRequest, generation: Generation): Effect.Effect<CallOutcome, CallError> =>
+  const stepwise = (caller: Caller, request: CallRequest, generation: Generation): Effect.Effect<CallOutcome, CallError> =>
     Effect.gen(function* () {
       const tool = yield* resolve(generation, request.tool)
       const args = typeof request.args === "function" ? yield* request.args(tool) : request.args
       yield* validateArguments(generation, tool, args)
-      yield* permit(caller, generation, tool, args)
-      yield* secretGate(generation, tool, args)
+      yield* gates.permit(caller, subjectOf(tool), generation, args)
+      yield* gates.secrets(subjectOf(tool), generation, args)
       return yield* send(caller, request, generation, tool, args)
     })
 
@@ -360,16 +273,15 @@ const make = Effect.gen(function* () {
     const validator = validators.get(`input\0${tool.name}`)
     if (validator === undefined || deeperThan(request.args, MAX_NESTING)) return undefined
     if (validator.validate(request.args).length > 0) return undefined
-    if (decision(tool, generation).decision !== "allow") return undefined
-    const mayHoldSecrets = generation.declaration.trust.allowSecrets
-    return mayHoldSecrets || secrets.containsSecret(request.args) === undefined ? tool : undefined
+    if (gates.decide(subjectOf(tool), generation).decision !== "allow") return undefined
+    return gates.isClean(generation, request.args) ? tool : undefined
   }
 
   const run = (caller: Caller, request: CallRequest, generation: Generation): Effect.Effect<CallOutcome, CallError> =>
     Effect.suspend(() => {
       const tool = clear(request, generation)
       return tool === undefined || typeof request.args === "function"
-        ? gates(caller, request, generation)
+        ? stepwise(caller, request, generation)
         : send(caller, request, generation, tool, request.args)
     }).pipe(Effect.mapError(hideSecrets))
 
@@ -389,14 +301,14 @@ const make = Effect.gen(function* () {
         ] satisfies ReadonlyArray<StepVerdict>
       }
       verdicts.push({ gate: "arguments", verdict: "pass", why: "they fit the input schema" })
-      const decided = decision(tool, generation)
+      const decided = gates.decide(subjectOf(tool), generation)
       const answered = decided.decision === "ask" && caller.yes && decided.facets.network !== "ask"
       verdicts.push({
         gate: "permission",
         verdict: decided.decision === "deny" ? "refuse" : "pass",
         why: `${decided.decision} by ${decided.decidedBy}${answered ? "; answered by --yes" : ""}`
       })
-      const secret = yield* Effect.either(secretGate(generation, tool, args.right))
+      const secret = yield* Effect.either(gates.secrets(subjectOf(tool), generation, args.right))
       verdicts.push(
         Either.isRight(secret)
           ? { gate: "secret_gate", verdict: "pass", why: "no known secret is sent" }
@@ -463,4 +375,4 @@ export const deadlineFromSeconds = (seconds: number): number =>
   seconds > 0 ? Math.min(seconds * SECOND_MS, 86_400 * SECOND_MS) : 30 * SECOND_MS
 
 /** The pipeline over the registry. */
-export const layer: Layer.Layer<Pipeline, never, Registry | Secrets | StateDirectory> = Layer.effect(Pipeline, make)
+export const layer: Layer.Layer<Pipeline, never, Registry | Secrets | StateDirectory | Gates> = Layer.effect(Pipeline, make)

@@ -243,8 +243,6 @@ const cut = (value: string, limits: Limits): string => {
   return kept
 }
 
-const linesIn = (value: string): number => (value === "" ? 0 : value.split("\n").length)
-
 /** Bounds a redacted result. `escape` shows control characters as escapes: for terminals. */
 export const show = (
   result: JsonObject,
@@ -262,27 +260,22 @@ export const show = (
     const texts = parts.map((part) => escape(part.text))
     const whole = texts.join("\n")
     const totalBytes = Buffer.byteLength(whole)
+    // One cut through the whole: the bounds hold for all blocks together, line ends between them included.
+    const returned = cut(whole, limits)
+    const truncated = returned !== whole
     const content: Array<JsonObject> = []
-    const shown: Array<string> = []
-    let left: Limits = limits
-    let truncated = false
     let structuredWhole = true
+    let start = 0
     for (const [index, part] of parts.entries()) {
-      const full = texts[index] ?? ""
-      const kept = truncated ? "" : cut(full, left)
-      if (kept !== full) truncated = true
-      if (part.block === undefined) structuredWhole = kept === full
-      else if (kept === full) content.push(part.block)
-      else if (kept !== "" && part.withText !== undefined) content.push(part.withText(kept))
-      if (kept !== "" || full === "") shown.push(kept)
-      left = {
-        bytes: left.bytes - Buffer.byteLength(kept) - 1,
-        lines: left.lines - linesIn(kept),
-        tokens: left.tokens - Tokens.estimate(kept)
-      }
+      const end = start + (texts[index] ?? "").length
+      const complete = end <= returned.length
+      if (part.block === undefined) structuredWhole = complete
+      else if (complete) content.push(part.block)
+      else if (start < returned.length && part.withText !== undefined)
+        content.push(part.withText(returned.slice(start)))
+      start = end + 1
     }
-    const returned = shown.join("\n")
-    const returnedBytes = Math.min(totalBytes, Buffer.byteLength(returned))
+    const returnedBytes = Buffer.byteLength(returned)
     const stored = truncated ? yield* keep(Buffer.from(whole), "txt") : undefined
     const notice = truncated
       ? `[sigil: ${returnedBytes} of ${totalBytes} bytes are shown; ${stored === undefined ? "the rest could not be kept" : `artifact ${stored.handle} has the whole`}]`

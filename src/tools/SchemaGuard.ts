@@ -8,7 +8,7 @@
  */
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { KIB } from "../base/Units.ts"
-import { fault, inPlace, isSchema, shapes } from "./SchemaKeywords.ts"
+import { childRole, fault, inPlace, memberFault, type Role, shapes } from "./SchemaKeywords.ts"
 
 /** UTF-8 bytes of a schema, keys and strings together. */
 export const MAX_SIZE = 256 * KIB
@@ -47,9 +47,6 @@ export interface Facts {
   readonly schemas: ReadonlyArray<JsonObject>
 }
 
-/** What an object or array of the schema is read as. `literal` is data that is compared, never a schema. */
-type Role = "schema" | "schemas" | "map" | "dependencies" | "nameLists" | "names" | "types" | "data" | "literal"
-
 interface Frame {
   readonly value: JsonObject | ReadonlyArray<Json>
   readonly role: Role
@@ -80,66 +77,6 @@ const pointer = (frame: Frame | undefined, key?: string): string => {
     .toReversed()
     .map((part) => `/${escape(part)}`)
     .join("")
-}
-
-/** What the value of a keyword is read as. */
-const keywordRole = (keyword: string, value: Json): Role => {
-  switch (shapes.get(keyword)) {
-    case "schema":
-      return "schema"
-    case "items":
-    case "schemas":
-      return Array.isArray(value) ? "schemas" : "schema"
-    case "schemaMap":
-    case "patternMap":
-      return "map"
-    case "dependencies":
-      return "dependencies"
-    case "nameLists":
-      return "nameLists"
-    case "names":
-      return "names"
-    case "type":
-      return "types"
-    case "values":
-    case "value":
-      return "literal"
-    default:
-      return "data"
-  }
-}
-
-const childRole = (role: Role, key: string, value: Json): Role => {
-  switch (role) {
-    case "schema":
-      return keywordRole(key, value)
-    case "schemas":
-    case "map":
-      return "schema"
-    case "dependencies":
-      return Array.isArray(value) ? "names" : "schema"
-    case "nameLists":
-      return "names"
-    default:
-      return role
-  }
-}
-
-/** What is wrong with a member of a list or map of this role. */
-const memberFault = (role: Role, value: Json): string | undefined => {
-  switch (role) {
-    case "schemas":
-    case "map":
-      return isSchema(value) ? undefined : "expected a schema"
-    case "dependencies":
-      return isSchema(value) || Array.isArray(value) ? undefined : "expected a schema or a list of names"
-    case "nameLists":
-      return Array.isArray(value) ? undefined : "expected a list of names"
-    case "names":
-      return typeof value === "string" ? undefined : "expected a string"
-    default:
-      return undefined
-  }
 }
 
 /** Follows a JSON pointer (the part after `#`), own properties only; `undefined` when it does not resolve. */

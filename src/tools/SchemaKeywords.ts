@@ -100,7 +100,7 @@ export const numberOf = (value: Json | undefined): number | undefined => {
 }
 
 /** Whether a value can be a schema: an object or a boolean. */
-export const isSchema = (value: Json | undefined): boolean => typeof value === "boolean" || isJsonObject(value)
+const isSchema = (value: Json | undefined): boolean => typeof value === "boolean" || isJsonObject(value)
 
 /** What is wrong with the value of a keyword; `undefined` when it has its form. Members are not looked at. */
 export const fault = (shape: Shape, value: Json | undefined): string | undefined => {
@@ -145,6 +145,70 @@ export const fault = (shape: Shape, value: Json | undefined): string | undefined
     case "values":
       return Array.isArray(value) && value.length > 0 ? undefined : "expected a list with at least one value"
     case "value":
+      return undefined
+  }
+}
+
+/** What an object or array of the schema is read as. `literal` is data that is compared, never a schema. */
+export type Role = "schema" | "schemas" | "map" | "dependencies" | "nameLists" | "names" | "types" | "data" | "literal"
+
+/** What the value of a keyword is read as. */
+const keywordRole = (keyword: string, value: Json): Role => {
+  switch (shapes.get(keyword)) {
+    case "schema":
+      return "schema"
+    case "items":
+    case "schemas":
+      return Array.isArray(value) ? "schemas" : "schema"
+    case "schemaMap":
+    case "patternMap":
+      return "map"
+    case "dependencies":
+      return "dependencies"
+    case "nameLists":
+      return "nameLists"
+    case "names":
+      return "names"
+    case "type":
+      return "types"
+    case "values":
+    case "value":
+      return "literal"
+    default:
+      return "data"
+  }
+}
+
+/** What a member of an object or list is read as. */
+export const childRole = (role: Role, key: string, value: Json): Role => {
+  switch (role) {
+    case "schema":
+      return keywordRole(key, value)
+    case "schemas":
+    case "map":
+      return "schema"
+    case "dependencies":
+      return Array.isArray(value) ? "names" : "schema"
+    case "nameLists":
+      return "names"
+    default:
+      return role
+  }
+}
+
+/** What is wrong with a member of a list or map of this role. */
+export const memberFault = (role: Role, value: Json): string | undefined => {
+  switch (role) {
+    case "schemas":
+    case "map":
+      return isSchema(value) ? undefined : "expected a schema"
+    case "dependencies":
+      return isSchema(value) || Array.isArray(value) ? undefined : "expected a schema or a list of names"
+    case "nameLists":
+      return Array.isArray(value) ? undefined : "expected a list of names"
+    case "names":
+      return typeof value === "string" ? undefined : "expected a string"
+    default:
       return undefined
   }
 }

@@ -13,6 +13,7 @@ import * as Toggles from "../../src/policy/Toggles.ts"
 import * as Admission from "../../src/server/Admission.ts"
 import * as Registry from "../../src/server/Registry.ts"
 import * as ServerLog from "../../src/server/ServerLog.ts"
+import * as Gates from "../../src/tools/Gates.ts"
 import * as Pipeline from "../../src/tools/Pipeline.ts"
 import * as MemoryTransport from "../../src/transport/MemoryTransport.ts"
 
@@ -86,7 +87,7 @@ export const layer = (fake: FakeRuntime) => {
     Random.layerTest
   )
   const servers = Layer.provideMerge(Registry.layer(2), Layer.provideMerge(Admission.layer, ground))
-  return Layer.provideMerge(Pipeline.layer, servers)
+  return Layer.provideMerge(Pipeline.layer, Layer.provideMerge(Gates.layer, servers))
 }
 
 /** Runs a test program over the whole. */

@@ -11,8 +11,16 @@ describe("SchemaProjection", () => {
       type: "function",
       function: { name: "mcp__a__b", description: "does", parameters: schema, strict: false }
     })
-    assert.deepEqual(project(tool(schema), "anthropic"), { name: "mcp__a__b", description: "does", input_schema: schema })
-    assert.deepEqual(project(tool(schema), "gemini"), { name: "mcp__a__b", description: "does", parametersJsonSchema: schema })
+    assert.deepEqual(project(tool(schema), "anthropic"), {
+      name: "mcp__a__b",
+      description: "does",
+      input_schema: schema
+    })
+    assert.deepEqual(project(tool(schema), "gemini"), {
+      name: "mcp__a__b",
+      description: "does",
+      parametersJsonSchema: schema
+    })
   })
 
   it("flattens alternatives at the root: all properties, only what every alternative needs", () => {
