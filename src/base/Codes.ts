@@ -33,6 +33,12 @@ export const catalogue = {
   // Unknown names
   SIGIL_UNKNOWN_SERVER: entry(1, "No declared server has this name.", "Run 'sigil mcp list --all' for the names."),
   SIGIL_UNKNOWN_TOOL: entry(1, "The server has no tool of this name.", "Run 'sigil mcp tools SERVER' for the names."),
+  SIGIL_UNKNOWN_SURFACE: entry(
+    1,
+    "The server does not offer what was asked of it.",
+    "Run 'sigil mcp list --status' to see what the server offers."
+  ),
+  SIGIL_UNKNOWN_PROMPT: entry(1, "The server has no prompt of this name.", "Run 'sigil mcp prompts SERVER' for the names."),
   SIGIL_UNKNOWN_CODE: entry(1, "There is no such error code.", "Run 'sigil errors' for the list."),
   SIGIL_UNKNOWN_ARTIFACT: entry(
     1,

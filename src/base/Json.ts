@@ -4,7 +4,14 @@
  * A number that JavaScript cannot hold exactly (16 or more digits, or an exponent) arrives as a
  * `LosslessNumber` of the protocol room; it is an object with a `value` string and travels through unchanged.
  */
-import type { LosslessNumber } from "lossless-json"
+
+/** A number with all its digits. The shape of lossless-json's class, so that no public type needs that package. */
+export interface LosslessNumber {
+  /** The digits as they were written. */
+  readonly value: string
+  readonly isLosslessNumber: boolean
+  readonly toString: () => string
+}
 
 /** Any JSON value. */
 export type Json = null | boolean | number | string | LosslessNumber | ReadonlyArray<Json> | JsonObject

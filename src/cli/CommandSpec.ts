@@ -78,7 +78,7 @@ export interface Example {
 }
 
 /** Heading under which `sigil --help` lists a command. */
-export type Section = "Servers" | "Project approval" | "Tools" | "Help and checks"
+export type Section = "Servers" | "Project approval" | "Tools" | "Resources and prompts" | "Help and checks"
 
 /** Everything about a command but its handler. */
 export interface Shape {

@@ -1,5 +1,16 @@
 /** The table of commands, in the order of the help. */
 import type { Command } from "./CommandSpec.ts"
+import * as ArtifactList from "./commands/ArtifactList.ts"
+import * as ArtifactRm from "./commands/ArtifactRm.ts"
+import * as ArtifactShow from "./commands/ArtifactShow.ts"
+import * as Completions from "./commands/Completions.ts"
+import * as McpComplete from "./commands/McpComplete.ts"
+import * as McpPrompt from "./commands/McpPrompt.ts"
+import * as McpPrompts from "./commands/McpPrompts.ts"
+import * as McpRead from "./commands/McpRead.ts"
+import * as McpResources from "./commands/McpResources.ts"
+import * as McpSearch from "./commands/McpSearch.ts"
+import * as McpTemplates from "./commands/McpTemplates.ts"
 import * as Doctor from "./commands/Doctor.ts"
 import * as Errors from "./commands/Errors.ts"
 import * as McpAdd from "./commands/McpAdd.ts"
@@ -31,8 +42,19 @@ export const commands: ReadonlyArray<Command> = [
   McpReject.command,
   McpTools.command,
   McpCall.command,
+  McpSearch.command,
+  ArtifactList.command,
+  ArtifactShow.command,
+  ArtifactRm.command,
+  McpResources.command,
+  McpTemplates.command,
+  McpRead.command,
+  McpPrompts.command,
+  McpPrompt.command,
+  McpComplete.command,
   Doctor.command,
-  Errors.command
+  Errors.command,
+  Completions.command
 ]
 
 /** Words that begin several commands. */
@@ -49,5 +71,10 @@ export const groups: ReadonlyArray<Group> = [
     path: ["mcp"],
     summary: "Declare, approve, inspect and call MCP servers. Alone it is 'sigil mcp list'.",
     standsFor: ["mcp", "list"]
+  },
+  {
+    path: ["artifact"],
+    summary: "Kept results of this workspace. Alone it is 'sigil artifact list'.",
+    standsFor: ["artifact", "list"]
   }
 ]

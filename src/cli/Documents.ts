@@ -70,6 +70,42 @@ export const Server = Schema.Struct({
 
 const Artifact = Schema.Struct({ handle: Schema.String, path: Schema.String, bytes: Schema.Number })
 
+/** What a bounded result says of its bounds. */
+const bounds = {
+  truncated: Schema.Boolean,
+  limit_bytes: Schema.Number,
+  limit_lines: Schema.Number,
+  limit_tokens: Schema.Number,
+  returned_bytes: Schema.Number,
+  total_bytes: Schema.Number,
+  artifact: optional(Artifact),
+  details: Schema.Struct(
+    {
+      mcp: Schema.Struct({
+        server: Schema.String,
+        trust_class: Schema.String,
+        kind: Schema.String,
+        operation: Schema.String,
+        server_identity: Schema.Unknown,
+        generation: Schema.String
+      })
+    },
+    Open
+  ),
+  duration_ms: Schema.Number,
+  warnings: Strings
+}
+
+/** A list of a server as on the wire. */
+const listOf = <Name extends string>(name: Name) =>
+  Schema.Struct({
+    schema: Schema.Literal(name),
+    server: Schema.String,
+    items: Schema.Array(Schema.Unknown),
+    complete: Schema.Boolean,
+    warnings: Strings
+  })
+
 /** Every document by its name. */
 export const documents = {
   error: Schema.Struct({ schema: Schema.Literal("sigil.error/1"), error: ErrorObject }),
@@ -175,6 +211,59 @@ export const documents = {
     duration_ms: Schema.Number,
     warnings: Strings
   }),
+  read: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.read/1"),
+    server: Schema.String,
+    uri: Schema.String,
+    contents: Schema.Array(Open),
+    ...bounds
+  }),
+  prompt: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.prompt/1"),
+    server: Schema.String,
+    prompt: Schema.String,
+    description: optional(Schema.String),
+    messages: Schema.Array(Schema.Struct({ role: Schema.String, content: Open })),
+    ...bounds
+  }),
+  resources: listOf("sigil.mcp.resources/1"),
+  templates: listOf("sigil.mcp.templates/1"),
+  prompts: listOf("sigil.mcp.prompts/1"),
+  complete: listOf("sigil.mcp.complete/1"),
+  search: Schema.Struct({
+    schema: Schema.Literal("sigil.mcp.search/1"),
+    query: Schema.String,
+    matches: Schema.Array(
+      Schema.Struct({
+        server: Schema.String,
+        name: Schema.String,
+        visible_name: Schema.String,
+        score: Schema.Number,
+        description: Schema.String
+      })
+    ),
+    not_searched: Schema.Array(Schema.Struct({ server: Schema.String, state: ServerState }))
+  }),
+  artifacts: Schema.Struct({
+    schema: Schema.Literal("sigil.artifacts/1"),
+    artifacts: Schema.Array(
+      Schema.Struct({ handle: Schema.String, path: Schema.String, bytes: Schema.Number, time: Schema.String })
+    )
+  }),
+  artifact: Schema.Struct({
+    schema: Schema.Literal("sigil.artifact/1"),
+    handle: Schema.String,
+    path: Schema.String,
+    bytes: Schema.Number,
+    /** Absent for binary content, and when it was saved. */
+    text: optional(Schema.String)
+  }),
+  completions: Schema.Struct({
+    schema: Schema.Literal("sigil.completions/1"),
+    shell: Schema.String,
+    script: Schema.String
+  }),
+  artifacts_removed: Schema.Struct({ schema: Schema.Literal("sigil.artifacts.removed/1"), removed: Strings }),
   pending: Schema.Struct({
     schema: Schema.Literal("sigil.mcp.pending/1"),
     project: Schema.String,

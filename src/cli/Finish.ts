@@ -6,6 +6,7 @@
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import { SigilCleanup } from "./CleanupFailure.ts"
 import type { Registry } from "../server/Registry.ts"
 import { Output } from "./Output.ts"
@@ -32,4 +33,19 @@ export const finish = (
       )
     }
     return code === 0 || code === 5 ? 7 : code
+  })
+
+/** Runs what may fail; on failure every server is ended before the failure goes on. */
+export const orFail = <A, E, R>(
+  registry: Context.Tag.Service<typeof Registry>,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R | Output> =>
+  Effect.gen(function* () {
+    const outcome = yield* Effect.either(effect)
+    if (Either.isRight(outcome)) return outcome.right
+    const output = yield* Output
+    yield* output.progress("")
+    // The failure keeps its own exit code, whatever the cleanup says.
+    yield* finish(registry, 3)
+    return yield* Effect.fail(outcome.left)
   })

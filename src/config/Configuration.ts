@@ -15,7 +15,7 @@ import { DAY_MS } from "../base/Units.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { ConfigError } from "./ConfigError.ts"
 import { exists } from "./ConfigFile.ts"
-import { MAX_DECLARATIONS } from "./DecodeToml.ts"
+import { type Decoded, MAX_DECLARATIONS } from "./DecodeToml.ts"
 import { expand } from "./Expansion.ts"
 import * as Locations from "./Locations.ts"
 import { merge, type Shadowed, signatureOfEndpoint } from "./Merge.ts"
@@ -62,6 +62,8 @@ export interface ConfigurationOptions {
   readonly mcpConfig: ReadonlyArray<string>
   /** `--strict-mcp-config`: servers of `--mcp-config` only. */
   readonly strict: boolean
+  /** Servers that a program declares as values; they count under `strict` too, because no file is read for them. */
+  readonly dynamic?: ((facts: Sources.SourceContext) => Decoded) | undefined
 }
 
 type Host = Context.Tag.Service<typeof HostEnvironment>
@@ -177,7 +179,8 @@ const load = (
           yield* Sources.readProject(facts),
           Sources.unreadSources(facts)
         ]
-    const sources = [cli, ...others]
+    const dynamic = options.dynamic?.(facts)
+    const sources = [cli, ...(dynamic === undefined ? [] : [{ ...dynamic, shadowed: [] }]), ...others]
     const raise = raiseDeadlines(host)
     const merged = merge(
       sources.flatMap(({ entries }) => entries.map(raise)),

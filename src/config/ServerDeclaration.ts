@@ -113,6 +113,8 @@ export interface ServerDeclaration {
   readonly includeTools: ReadonlyArray<string>
   readonly excludeTools: ReadonlyArray<string>
   readonly unsupported: ReadonlyArray<Unsupported>
+  /** Set for a server that lives in this process (library); its command is then only a label. No file can say so. */
+  readonly inProcess?: true
   /** True when a repository's entry asked for looser trust than the default; it was ignored, and `--all` never covers it. */
   readonly looserTrust?: boolean
   /** One line each, e.g. ignored keys. */
@@ -131,6 +133,12 @@ export interface BrokenDeclaration {
 export type Entry =
   | { readonly _tag: "Valid"; readonly declaration: ServerDeclaration }
   | { readonly _tag: "Broken"; readonly broken: BrokenDeclaration }
+
+/**
+ * What stands for the command of a server in this process. Never a path, so no executable can be meant by it, and
+ * never a template.
+ */
+export const inProcessCommand = (name: string): string => `in-process:${name.replaceAll("$", "%24")}`
 
 /** The name of an entry. */
 export const nameOf = (entry: Entry): string => (entry._tag === "Valid" ? entry.declaration.name : entry.broken.name)

@@ -79,12 +79,14 @@ const PREFIX = "mcp__"
  */
 const namesTool = (pattern: string, mode: Mode, input: Input): boolean => {
   if (pattern === input.visibleName) return true
-  if (!pattern.startsWith(PREFIX)) return glob(pattern, input.visibleName) && !pattern.includes("__")
+  const allows = mode === "allow"
+  if (!pattern.startsWith(PREFIX)) return glob(pattern, input.visibleName) && !(allows && pattern.includes("__"))
   const body = pattern.slice(PREFIX.length)
-  if (glob(body, input.serverPart)) return true
+  const whole = body.includes("__") ? !allows && body === input.serverPart : glob(body, input.serverPart)
+  if (whole) return true
   for (let at = body.indexOf("__"); at >= 0; at = body.indexOf("__", at + 1)) {
     if (glob(body.slice(0, at), input.serverPart) && glob(body.slice(at + 2), input.toolPart)) return true
-    if (mode === "allow") return false
+    if (allows) return false
   }
   return false
 }
@@ -113,12 +115,16 @@ const sourceOf = (input: Input): Source => {
   if (input.destructiveHint && input.approvalDefault === "allow") {
     return { mode: "ask", by: "the server's destructiveHint" }
   }
-  return { mode: input.approvalDefault, by: `approval_default = "${input.approvalDefault}" of server '${input.server}'` }
+  return {
+    mode: input.approvalDefault,
+    by: `approval_default = "${input.approvalDefault}" of server '${input.server}'`
+  }
 }
 
 const networkOf = (input: Input): Source => {
   const reads = input.operation !== "tool"
-  if (!reads && input.mode === "read-only") return { mode: "deny", by: "permission.mode = \"read-only\" (the tool's network effect is unknown)" }
+  if (!reads && input.mode === "read-only")
+    return { mode: "deny", by: 'permission.mode = "read-only" (the tool\'s network effect is unknown)' }
   return { mode: input.networkMode, by: `web.network_mode = "${input.networkMode}"` }
 }
 

@@ -32,7 +32,8 @@ export const emptyApprovals: Approvals = {
 export const keyOf = (identity: string, name: string): string => `${identity}:${name}`
 
 /** Scopes whose entries somebody else wrote. */
-export const needsApproval = (scope: Scope): boolean => scope === "project" || scope === "imported" || scope === "plugin"
+export const needsApproval = (scope: Scope): boolean =>
+  scope === "project" || scope === "imported" || scope === "plugin"
 
 /** Why an entry is left out of "approve all"; `undefined` when it is covered (spec section 4). */
 export const leftOutOfAll = (declaration: ServerDeclaration): string | undefined => {
@@ -86,7 +87,13 @@ export const record = (
     approved: approving ? [...without(stored.approved), key] : without(stored.approved),
     rejected: approving ? without(stored.rejected) : [...without(stored.rejected), key],
     approveAllProjects: stored.approveAllProjects,
-    fingerprints: Object.fromEntries([...drop(stored.fingerprints), ...(approving ? [[key, subject.fingerprint] as const] : [])]),
-    entries: Object.fromEntries([...drop(stored.entries), ...(approving && entry !== undefined ? [[key, entry] as const] : [])])
+    fingerprints: Object.fromEntries([
+      ...drop(stored.fingerprints),
+      ...(approving ? [[key, subject.fingerprint] as const] : [])
+    ]),
+    entries: Object.fromEntries([
+      ...drop(stored.entries),
+      ...(approving && entry !== undefined ? [[key, entry] as const] : [])
+    ])
   }
 }

@@ -11,4 +11,6 @@ export interface Revision {
   readonly batches: boolean
   /** Whether the client may declare form elicitation. */
   readonly elicitation: boolean
+  /** Whether `completions` must be declared by a server before it is used. */
+  readonly declaresCompletions: boolean
 }

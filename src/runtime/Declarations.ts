@@ -19,22 +19,24 @@ export interface RuntimeOptions {
   readonly cwd?: string | undefined
   readonly mcpConfig?: ReadonlyArray<string>
   readonly strict?: boolean
+  /** Servers declared as values, scope `dynamic`. */
+  readonly dynamic?: Configuration.ConfigurationOptions["dynamic"]
 }
 
-/** What these layers provide. */
-export type Declarations =
-  | Locations.Locations
-  | Configuration.Configuration
-  | ApprovalStore.ApprovalStore
-  | Toggles.Toggles
-  | Admission.Admission
+/** What was declared and decided. */
+export type Facts = Locations.Locations | Configuration.Configuration | ApprovalStore.ApprovalStore | Toggles.Toggles
 
-/** Reads the configuration and provides everything that decides about it. */
-export const layer = (options: RuntimeOptions): Layer.Layer<Declarations, ConfigError, HostEnvironment> => {
+/** What these layers provide. */
+export type Declarations = Facts | Admission.Admission
+
+/** Reads the configuration and opens the stored decisions. */
+export const layerFacts = (options: RuntimeOptions): Layer.Layer<Facts, ConfigError, HostEnvironment> => {
   const locations = Locations.layer({ configPath: options.config, cwd: options.cwd })
-  const read = Configuration.layer({ mcpConfig: options.mcpConfig ?? [], strict: options.strict ?? false }).pipe(
-    Layer.provide(locations)
-  )
+  const read = Configuration.layer({
+    mcpConfig: options.mcpConfig ?? [],
+    strict: options.strict ?? false,
+    dynamic: options.dynamic
+  }).pipe(Layer.provide(locations))
   const once = Layer.effect(
     Configuration.Configuration,
     Effect.gen(function* () {
@@ -44,5 +46,9 @@ export const layer = (options: RuntimeOptions): Layer.Layer<Declarations, Config
     })
   ).pipe(Layer.provide(read))
   const stores = Layer.mergeAll(ApprovalStore.layer, Toggles.layer).pipe(Layer.provide(locations))
-  return Layer.mergeAll(locations, once, stores, Admission.layer.pipe(Layer.provide(stores)))
+  return Layer.mergeAll(locations, once, stores)
 }
+
+/** Reads the configuration and provides everything that decides about it. */
+export const layer = (options: RuntimeOptions): Layer.Layer<Declarations, ConfigError, HostEnvironment> =>
+  Layer.provideMerge(Admission.layer, layerFacts(options))

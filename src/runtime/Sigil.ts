@@ -12,35 +12,39 @@ import { Locations } from "../config/Locations.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import * as Random from "../platform/Random.ts"
 import * as Reaper from "../platform/Reaper.ts"
+import type { ApprovalStore } from "../policy/ApprovalStore.ts"
 import * as Secrets from "../policy/Secrets.ts"
 import * as StateDirectory from "../policy/StateDirectory.ts"
+import type { Toggles } from "../policy/Toggles.ts"
+import * as Admission from "../server/Admission.ts"
 import * as Registry from "../server/Registry.ts"
 import * as ServerLog from "../server/ServerLog.ts"
 import * as Artifacts from "../tools/Artifacts.ts"
 import * as Gates from "../tools/Gates.ts"
 import * as Pipeline from "../tools/Pipeline.ts"
+import * as Surfaces from "../tools/Surfaces.ts"
 import * as StdioTransport from "../transport/StdioTransport.ts"
 import type { Transport } from "../transport/Transport.ts"
 import * as Declarations from "./Declarations.ts"
 
 export type { RuntimeOptions } from "./Declarations.ts"
 
-/** Everything `layer` provides. */
-export type Services =
-  | Declarations.Declarations
+/** What calls are decided by and leave behind: configuration, stored decisions, secrets, artifacts, logs. */
+export type Parts =
+  | Declarations.Facts
   | Secrets.Secrets
   | StateDirectory.StateDirectory
   | ServerLog.ServerLog
   | Artifacts.Artifacts
-  | Registry.Registry
-  | Gates.Gates
-  | Pipeline.Pipeline
 
-/** Everything but the transport, which the caller provides. */
-export const layerWithTransport = (
-  options: Declarations.RuntimeOptions
-): Layer.Layer<Services, ConfigError, HostEnvironment | Transport> => {
-  const declarations = Declarations.layer(options)
+/** What works on the parts: admission, servers, gates, the pipeline. */
+export type Core = Admission.Admission | Registry.Registry | Gates.Gates | Pipeline.Pipeline | Surfaces.Surfaces
+
+/** Everything `layer` provides. */
+export type Services = Parts | Core
+
+/** The parts over the files of sigil's home. */
+export const layerParts = (options: Declarations.RuntimeOptions): Layer.Layer<Parts, ConfigError, HostEnvironment> => {
   const kept = Layer.unwrapEffect(
     Effect.gen(function* () {
       const locations = yield* Locations
@@ -52,14 +56,35 @@ export const layerWithTransport = (
       )
     })
   )
-  const registry = Layer.unwrapEffect(Effect.map(HostEnvironment, (host) => Registry.layer(host.cores)))
-  const base = Layer.provideMerge(Layer.mergeAll(kept, Secrets.layer), declarations)
-  const servers = Layer.provideMerge(registry, base)
-  return Layer.provideMerge(Pipeline.layer, Layer.provideMerge(Gates.layer, servers)).pipe(Layer.provide(Random.layer))
+  return Layer.provideMerge(Layer.mergeAll(kept, Secrets.layer), Declarations.layerFacts(options)).pipe(
+    Layer.provide(Random.layer)
+  )
 }
 
-/** The whole over real processes. */
-export const layer = (
+/** The core over whatever parts it is given; it has no second way to any of them. */
+export const layerCore: Layer.Layer<
+  Core,
+  ConfigError,
+  | Configuration
+  | ApprovalStore
+  | Toggles
+  | Secrets.Secrets
+  | StateDirectory.StateDirectory
+  | ServerLog.ServerLog
+  | HostEnvironment
+  | Transport
+> = Layer.merge(Pipeline.layer, Surfaces.layer).pipe(
+  Layer.provideMerge(Gates.layer),
+  Layer.provideMerge(Layer.unwrapEffect(Effect.map(HostEnvironment, (host) => Registry.layer(host.cores)))),
+  Layer.provideMerge(Admission.layer),
+  Layer.provide(Random.layer)
+)
+
+/** Everything but the transport, which the caller provides. */
+export const layerWithTransport = (
   options: Declarations.RuntimeOptions
-): Layer.Layer<Services, ConfigError, HostEnvironment> =>
+): Layer.Layer<Services, ConfigError, HostEnvironment | Transport> => Layer.provideMerge(layerCore, layerParts(options))
+
+/** The whole over real processes. */
+export const layer = (options: Declarations.RuntimeOptions): Layer.Layer<Services, ConfigError, HostEnvironment> =>
   layerWithTransport(options).pipe(Layer.provide(StdioTransport.layer.pipe(Layer.provide(Reaper.layer))))

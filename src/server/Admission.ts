@@ -15,7 +15,7 @@ import type { ConfigError } from "../config/ConfigError.ts"
 import type { ConfigSnapshot } from "../config/Configuration.ts"
 import { expand, type ExpandedEndpoint } from "../config/Expansion.ts"
 import { approvalFingerprint } from "../config/Fingerprint.ts"
-import type { Entry, ServerDeclaration, StdioEndpoint } from "../config/ServerDeclaration.ts"
+import { type Entry, inProcessCommand, type ServerDeclaration, type StdioEndpoint } from "../config/ServerDeclaration.ts"
 import { resolve } from "../platform/Executable.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { ApprovalStore } from "../policy/ApprovalStore.ts"
@@ -48,6 +48,8 @@ export type GateName = (typeof gateNames)[number]
 export interface Admitted {
   readonly declaration: ServerDeclaration
   readonly plan: StdioPlan
+  /** Root that the server works in and is told of. */
+  readonly workspace: string
   /** Values that go into the redactor before the process exists. */
   readonly secrets: ReadonlyArray<string>
   readonly grants: ReadonlyArray<string>
@@ -218,6 +220,8 @@ const makeGates = (
   const network: Gate = (state) =>
     Effect.gen(function* () {
       const declaration = yield* known(state.declaration, "network")
+      // The spawn boundary has nothing to say where nothing is spawned; its calls still meet the network facet.
+      if (declaration.inProcess === true) return "it lives in this process, so nothing is started"
       const mode = state.facts.snapshot.settings.networkMode
       const verdict = NetworkPolicy.atSpawn(mode, state.facts.networkApproved)
       if (verdict._tag === "Spawn") return `network_mode is ${mode}`
@@ -250,6 +254,11 @@ const makeGates = (
       const environment = yield* known(state.environment, "executable")
       const endpoint = yield* stdioOnly(declaration, expanded)
       const cwd = workingDirectory(declaration, endpoint, state.facts.snapshot)
+      if (declaration.inProcess === true) {
+        const label = inProcessCommand(declaration.name)
+        state.plan = { _tag: "stdio", file: label, command: label, args: [], cwd, env: {}, graceMs: 0 }
+        return "it lives in this process"
+      }
       const file = yield* resolve({
         command: endpoint.command,
         cwd,
@@ -331,7 +340,8 @@ export const layer: Layer.Layer<Admission, never, HostEnvironment | ApprovalStor
           const declaration = yield* known(state.declaration, "credential")
           const environment = yield* known(state.environment, "credential")
           const plan = yield* known(state.plan, "credential")
-          return { declaration, plan, secrets: environment.secrets, grants: environment.grants }
+          const { workspace } = facts.snapshot
+          return { declaration, plan, workspace, secrets: environment.secrets, grants: environment.grants }
         }),
       explain: (entry, facts) =>
         Effect.gen(function* () {

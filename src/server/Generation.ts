@@ -29,6 +29,8 @@ import type { TransportError } from "../transport/TransportError.ts"
 import type { Admitted } from "./Admission.ts"
 import * as Connection from "./Connection.ts"
 import { listAll } from "./Listing.ts"
+import * as Notices from "./Notices.ts"
+import * as Roots from "./Roots.ts"
 import { type ConnectionError, type RemoteError, StartError } from "./ServerError.ts"
 import { ServerLog } from "./ServerLog.ts"
 import { explain } from "./StartDiagnosis.ts"
@@ -55,6 +57,8 @@ export interface Generation {
   /** From the start to the last tool page, ms. */
   readonly readyMs: number
   readonly wire: Wire
+  /** What the server announces by itself. */
+  readonly notices: Notices.Notices
   /** Completes when everything the generation owned is gone, or could not be confirmed gone. */
   readonly cleanup: Deferred.Deferred<CleanupReport>
 }
@@ -89,7 +93,7 @@ const handshake = (
     const offered = declaration.protocol === "auto" ? Revisions.newest.version : declaration.protocol
     const result = yield* connection.request(
       "initialize",
-      { protocolVersion: offered, capabilities: {}, clientInfo: { name: "sigil", version: VERSION } },
+      { protocolVersion: offered, capabilities: { roots: { listChanged: true } }, clientInfo: { name: "sigil", version: VERSION } },
       {
         deadlineMs: Math.max(1, remaining()),
         operation: "initialize",
@@ -126,8 +130,6 @@ const handshake = (
     }
   })
 
-const has = (capabilities: JsonObject, name: string): boolean => isJsonObject(own(capabilities, name))
-
 /** Opens a generation in the current scope. */
 export const open = (
   admitted: Admitted,
@@ -162,15 +164,28 @@ export const open = (
           )
         )
         onOpen?.(wire)
+        const notices = Notices.make(secrets.redactText)
+        const pending: { end?: () => void } = {}
         const connection = yield* Connection.make(wire, {
           server,
-          handlers: new Map(),
-          onNotification: () => undefined,
+          handlers: new Map([
+            [
+              "roots/list",
+              Roots.handler(
+                admitted.workspace,
+                (payload) => declaration.trust.allowSecrets || secrets.containsSecret(payload) === undefined,
+                () => pending.end?.()
+              )
+            ]
+          ]),
+          onNotification: notices.take,
           stdoutNoise: declaration.stdoutNoise,
           onTimeout: declaration.onTimeout
         })
+        pending.end = () =>
+          connection.end({ reason: "secret_gate", text: "The workspace root holds a secret that the server may not have." })
         const agreed = yield* handshake(connection, declaration, remaining)
-        const listing = has(agreed.capabilities, "tools")
+        const listing = Notices.declares(agreed.capabilities, "tools")
           ? yield* listAll(connection, {
               server,
               method: "tools/list",
@@ -179,7 +194,7 @@ export const open = (
               deadlineField: "startup_timeout_secs"
             })
           : { items: [], warnings: [] }
-        if (listing.items.length === 0 && !has(agreed.capabilities, "resources") && !has(agreed.capabilities, "prompts")) {
+        if (listing.items.length === 0 && !Notices.declares(agreed.capabilities, "resources") && !Notices.declares(agreed.capabilities, "prompts")) {
           return yield* new StartError({
             code: "SIGIL_ZERO_SURFACE",
             reason: "zero_surface",
@@ -197,6 +212,7 @@ export const open = (
           warnings: listing.warnings,
           readyMs: clock.unsafeCurrentTimeMillis() - begun,
           wire,
+          notices,
           cleanup
         }
         return generation

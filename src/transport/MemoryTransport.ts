@@ -4,6 +4,7 @@
  * A server is a function from its link to a handler. Messages cross as JSON text on a later microtask, so
  * nothing is shared by reference and ordering is that of a pipe.
  */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Json } from "../base/Json.ts"
@@ -56,9 +57,7 @@ const connect = (server: MemoryServer, request: OpenRequest): Wire => {
     send: (message) => toHost(stringify(message)),
     sendText: toHost,
     end: (reason) =>
-      queueMicrotask(() =>
-        finish({ reason: "connection_closed", text: reason ?? "The server ended the connection." })
-      ),
+      queueMicrotask(() => finish({ reason: "connection_closed", text: reason ?? "The server ended the connection." })),
     log: (text) => {
       stderr += text
       for (const listener of listeners) listener(text)
@@ -98,13 +97,9 @@ const connect = (server: MemoryServer, request: OpenRequest): Wire => {
   }
 }
 
-/**
- * A transport that opens the in-process server of the same name.
- *
- * A name that is not in `servers` fails with `SIGIL_SPAWN_FAILED`, reason `unknown_memory_server`.
- */
-export const layer = (servers: { readonly [name: string]: MemoryServer }): Layer.Layer<Transport> =>
-  Layer.succeed(Transport, {
+/** Opens the in-process server of the requested name. */
+export const make = (servers: { readonly [name: string]: MemoryServer }): Context.Tag.Service<typeof Transport> =>
+  Transport.of({
     open: (request) => {
       const server = Object.hasOwn(servers, request.server) ? servers[request.server] : undefined
       return server === undefined
@@ -120,3 +115,11 @@ export const layer = (servers: { readonly [name: string]: MemoryServer }): Layer
           )
     }
   })
+
+/**
+ * A transport that opens the in-process server of the same name.
+ *
+ * A name that is not in `servers` fails with `SIGIL_SPAWN_FAILED`, reason `unknown_memory_server`.
+ */
+export const layer = (servers: { readonly [name: string]: MemoryServer }): Layer.Layer<Transport> =>
+  Layer.succeed(Transport, make(servers))

@@ -61,7 +61,7 @@ describe("Naming", () => {
     const names = visibleNames([left, right])
     assert.equal(alone, "mcp__s__a_b")
     assert.deepEqual(names, [`mcp__s__a_b__${fnv1a("s\0a b")}`, `mcp__s__a_b__${fnv1a("s\0a:b")}`])
-    assert.deepEqual(visibleNames([right, left]), [...names].reverse())
+    assert.deepEqual(visibleNames([right, left]), names.toReversed())
   })
 
   it("gives a tool that imitates a marked name a mark of its own and leaves the other one alone", () => {

@@ -1,86 +1,35 @@
 /** `sigil mcp call`: one tool call through the pipeline, its server started before and gone after. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Runtime from "effect/Runtime"
 import * as path from "node:path"
-import { escapeLine } from "../../base/Display.ts"
-import { Locations } from "../../config/Locations.ts"
 import { writeBytes } from "../../platform/SaveFile.ts"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
-import { Terminal } from "../../platform/Terminal.ts"
-import { Secrets } from "../../policy/Secrets.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Admission } from "../../server/Admission.ts"
-import type { OnOpen } from "../../server/Generation.ts"
 import { Registry } from "../../server/Registry.ts"
-import { Artifacts } from "../../tools/Artifacts.ts"
 import type { Caller } from "../../tools/Caller.ts"
 import { type CallOutcome, type CallRequest, deadlineFromSeconds, Pipeline } from "../../tools/Pipeline.ts"
 import { limitsFrom, noLimits, onlyBinary, show, type Shown } from "../../tools/Result.ts"
+import { boundsOf } from "../Bounded.ts"
 import { readArguments } from "../CallArguments.ts"
+import { callerOf, keeper, stderrTap } from "../Calling.ts"
 import { readTarget } from "../CallTarget.ts"
 import type { Input } from "../commands/McpCall.ts"
-import { finish } from "../Finish.ts"
+import { finish, orFail } from "../Finish.ts"
 import type { Handler } from "../Handler.ts"
 import { dim, green, red } from "../Markup.ts"
 import { Output } from "../Output.ts"
 import { runtimeOptions } from "../Session.ts"
-import * as TerminalApprover from "../TerminalApprover.ts"
-
-/** Shows what takes long: one line with seconds on stderr, the server's own progress in it. */
-const working = (what: string) =>
-  Effect.gen(function* () {
-    const output = yield* Output
-    const runtime = yield* Effect.runtime()
-    let note = ""
-    let seconds = 0
-    let asking = false
-    const draw = Effect.suspend(() =>
-      asking || seconds === 0 ? Effect.void : output.progress(`${what}${note === "" ? "…" : `: ${note}`} ${seconds} s`)
-    )
-    yield* Effect.sync(() => {
-      seconds += 1
-    }).pipe(Effect.zipRight(draw), Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
-    return {
-      onProgress: ({ progress, total, message }: { progress: number; total?: number; message?: string }): void => {
-        const share = total !== undefined && total > 0 ? ` ${Math.min(100, Math.round((progress / total) * 100))} %` : ` ${progress}`
-        note = `${escapeLine(message ?? "")}${share}`.trim().slice(0, 200)
-        Runtime.runFork(runtime)(asking ? Effect.void : output.progress(`${what}: ${note}${seconds === 0 ? "" : ` ${seconds} s`}`))
-      },
-      /** Keeps the line away while somebody is asked. */
-      quietly: <A>(effect: Effect.Effect<A>): Effect.Effect<A> =>
-        Effect.acquireUseRelease(
-          Effect.sync(() => {
-            asking = true
-          }).pipe(Effect.zipRight(output.progress(""))),
-          () => effect,
-          () =>
-            Effect.sync(() => {
-              asking = false
-            })
-        )
-    }
-  })
-
-/** Passes the server's stderr on, line by line and redacted. */
-const stderrTap = Effect.gen(function* () {
-  const output = yield* Output
-  const secrets = yield* Secrets
-  const runtime = yield* Effect.runtime()
-  const tap: OnOpen = (wire) => {
-    let rest = ""
-    wire.onStderr((text) => {
-      const lines = (rest + text).split("\n")
-      rest = lines.pop() ?? ""
-      for (const line of lines) Runtime.runFork(runtime)(output.note([dim("stderr: "), secrets.redactText(line)]))
-    })
-  }
-  return tap
-})
 
 const callDocument = (outcome: CallOutcome, shown: Shown) => {
   const { tool, generation } = outcome
   const problem = outcome.outputProblem
+  const bounds = boundsOf(generation, shown, {
+    kind: "tool",
+    operation: "tools/call",
+    durationMs: outcome.durationMs,
+    warnings: [...outcome.warnings, ...(problem === undefined ? [] : [problem.text])]
+  })
   return {
     schema: "sigil.mcp.call/1" as const,
     server: tool.server,
@@ -88,26 +37,8 @@ const callDocument = (outcome: CallOutcome, shown: Shown) => {
     is_error: shown.isError,
     content: shown.content,
     ...(shown.structuredContent === undefined ? {} : { structured_content: shown.structuredContent }),
-    truncated: shown.truncated,
-    limit_bytes: shown.limits.bytes,
-    limit_lines: shown.limits.lines,
-    limit_tokens: shown.limits.tokens,
-    returned_bytes: shown.returnedBytes,
-    total_bytes: shown.totalBytes,
-    ...(shown.artifact === undefined ? {} : { artifact: shown.artifact }),
-    details: {
-      mcp: {
-        server: tool.server,
-        tool: tool.name,
-        trust_class: generation.declaration.trust.trustClass,
-        kind: "tool",
-        operation: "tools/call",
-        server_identity: { protocol_version: generation.revision.version, ...generation.info },
-        generation: generation.id
-      }
-    },
-    duration_ms: Math.round(outcome.durationMs),
-    warnings: [...outcome.warnings, ...shown.warnings, ...(problem === undefined ? [] : [problem.text])]
+    ...bounds,
+    details: { mcp: { ...bounds.details.mcp, tool: tool.name } }
   }
 }
 
@@ -129,14 +60,10 @@ const present = (input: Input, outcome: CallOutcome) =>
   Effect.gen(function* () {
     const output = yield* Output
     const host = yield* HostEnvironment
-    const artifacts = yield* Artifacts
     const shown = yield* show(outcome.result, {
       limits: input.options.full ? noLimits : limitsFrom(host.get),
       escape: !output.json,
-      keep: (bytes, extension) =>
-        artifacts.put(bytes, extension).pipe(
-          Effect.catchAll((error) => Effect.as(output.note(`The whole result was not kept: ${error.text}`), undefined))
-        )
+      keep: yield* keeper
     })
     if (input.options.save !== undefined) yield* save(input.options.save, outcome)
     yield* output.progress("")
@@ -178,32 +105,13 @@ export const handler: Handler<Input> = (input) =>
     const run = yield* runtimeOptions
     return yield* Effect.gen(function* () {
       const { args, options } = input
-      const output = yield* Output
       const registry = yield* Registry
       const pipeline = yield* Pipeline
-      const terminal = yield* Terminal
-      const { sigilToml } = yield* Locations
       const target = readTarget(registry.snapshot.servers, args.target, args.words)
       if ("_tag" in target) return yield* target
       const make = yield* readArguments({ words: target.rest, args: options.args })
       const server = yield* owner(target.servers, target.tool)
-      const line = yield* working(`${server}/${target.tool}`)
-      const approver = TerminalApprover.make(terminal, (question) =>
-        // Editing files is the rare case of a call; its parsers are loaded only then.
-        Effect.promise(() => import("../../config/Edit.ts")).pipe(
-          Effect.flatMap((edit) => edit.appendPermissionRule(sigilToml, { tool_name: question.visibleName, mode: "allow" })),
-          Effect.matchEffect({
-            onFailure: (error) => output.note(`The rule was not written: ${error.text}`),
-            onSuccess: () => output.note(`Rule added to ${sigilToml}`)
-          })
-        )
-      )
-      const caller: Caller = {
-        identity: "cli",
-        yes: options.yes,
-        approver: { ask: (question) => line.quietly(approver.ask(question)) },
-        onProgress: line.onProgress
-      }
+      const caller = yield* callerOf(`${server}/${target.tool}`, options.yes)
       const request: CallRequest = {
         server,
         tool: target.tool,
@@ -212,13 +120,8 @@ export const handler: Handler<Input> = (input) =>
         ...(options.stderr ? { onOpen: yield* stderrTap } : {})
       }
       if (options.explain) return yield* finish(registry, yield* explain(server, caller, request))
-      const outcome = yield* Effect.either(pipeline.call(caller, request))
-      yield* output.progress("")
-      if (Either.isLeft(outcome)) {
-        yield* finish(registry, 3)
-        return yield* outcome.left
-      }
-      return yield* finish(registry, yield* present(input, outcome.right))
+      const outcome = yield* orFail(registry, pipeline.call(caller, request))
+      return yield* finish(registry, yield* present(input, outcome))
     }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)))
   })
 

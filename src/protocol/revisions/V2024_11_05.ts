@@ -5,5 +5,6 @@ import type { Revision } from "../Revision.ts"
 export const revision: Revision = {
   version: "2024-11-05",
   batches: false,
-  elicitation: false
+  elicitation: false,
+  declaresCompletions: false
 }

@@ -1,0 +1,79 @@
+/** `sigil mcp read`: one resource, bounded like a result; binary content becomes a file. */
+import * as Effect from "effect/Effect"
+import * as path from "node:path"
+import { isJsonObject, type JsonObject, own } from "../../base/Json.ts"
+import { HostEnvironment } from "../../platform/HostEnvironment.ts"
+import { writeBytes } from "../../platform/SaveFile.ts"
+import * as Sigil from "../../runtime/Sigil.ts"
+import { Registry } from "../../server/Registry.ts"
+import { deadlineFromSeconds } from "../../tools/Pipeline.ts"
+import { limitsFrom, noLimits, onlyBinary, show } from "../../tools/Result.ts"
+import { Surfaces } from "../../tools/Surfaces.ts"
+import { boundsOf } from "../Bounded.ts"
+import { callerOf, keeper } from "../Calling.ts"
+import type { Input } from "../commands/McpRead.ts"
+import { finish, orFail } from "../Finish.ts"
+import type { Handler } from "../Handler.ts"
+import { Output } from "../Output.ts"
+import { runtimeOptions } from "../Session.ts"
+
+/** Contents of a resource as the blocks of a result, which is what bounding knows. */
+const asResult = (result: JsonObject): JsonObject => {
+  const contents = own(result, "contents")
+  const items = Array.isArray(contents) ? contents.filter(isJsonObject) : []
+  return { content: items.map((resource) => ({ type: "resource", resource })) }
+}
+
+/** The handler. */
+export const handler: Handler<Input> = ({ args, options }) =>
+  Effect.gen(function* () {
+    const run = yield* runtimeOptions
+    return yield* Effect.gen(function* () {
+      const output = yield* Output
+      const registry = yield* Registry
+      const surfaces = yield* Surfaces
+      const host = yield* HostEnvironment
+      const caller = yield* callerOf(`reading ${args.uri}`, options.yes)
+      const outcome = yield* orFail(
+        registry,
+        surfaces.read(caller, {
+          server: args.server,
+          uri: args.uri,
+          ...(options.timeout === undefined ? {} : { timeoutMs: deadlineFromSeconds(options.timeout) })
+        })
+      )
+      const result = asResult(outcome.result)
+      const shown = yield* show(result, {
+        limits: options.full ? noLimits : limitsFrom(host.get),
+        escape: !output.json,
+        keep: yield* keeper
+      })
+      yield* output.progress("")
+      if (options.save !== undefined) {
+        const whole = yield* show(result, { limits: noLimits, escape: false, keep: () => Effect.succeed(undefined) })
+        const bytes = onlyBinary(result) ?? Buffer.from(whole.text)
+        const target = path.resolve(host.cwd, options.save)
+        yield* writeBytes(target, bytes)
+        yield* output.note(`Saved ${bytes.length} bytes to ${target}`)
+      }
+      yield* output.document("read", {
+        schema: "sigil.mcp.read/1",
+        server: args.server,
+        uri: args.uri,
+        // The last block of a cut result has no resource; it stands among the contents as it is.
+        contents: shown.content.map((block) => {
+          const resource = own(block, "resource")
+          return isJsonObject(resource) ? resource : block
+        }),
+        ...boundsOf(outcome.generation, shown, {
+          kind: "resource",
+          operation: "resources/read",
+          durationMs: outcome.durationMs,
+          warnings: outcome.warnings
+        })
+      })
+      yield* output.text([shown.text === "" ? "(empty)" : shown.text])
+      for (const warning of outcome.warnings) yield* output.note(`warning: ${warning}`)
+      return yield* finish(registry, 0)
+    }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)))
+  })

@@ -1,0 +1,125 @@
+/**
+ * The library: the public names of sigil, and no others.
+ *
+ * `Sigil.layer` is the whole; the tags and layers below it are its parts, for programs that compose or replace
+ * them. Names end in `Live` for the real thing, `Memory` for the same without files, `Test` for one made of given
+ * values. Importing this runs nothing and keeps no state: everything belongs to the scope of a layer.
+ */
+
+// The whole.
+export * as Sigil from "./runtime/Library.ts"
+
+// Calling tools.
+export {
+  type CallError,
+  type CallOutcome,
+  type CallRequest,
+  layer as PipelineLive,
+  Pipeline,
+  type StepVerdict
+} from "./tools/Pipeline.ts"
+export { CallRefused, type Misfit } from "./tools/CallRefused.ts"
+export { type Caller, headless, nobody } from "./tools/Caller.ts"
+export type { Answer, Approver, Question } from "./tools/Approver.ts"
+export type { CatalogTool, ToolReason } from "./tools/Catalog.ts"
+export { defaultLimits, type Keep, type Limits, noLimits, show as showResult, type Shown } from "./tools/Result.ts"
+export {
+  ArtifactError,
+  Artifacts,
+  layer as ArtifactsLive,
+  layerMemory as ArtifactsMemory,
+  type Stored
+} from "./tools/Artifacts.ts"
+
+// Resources, prompts, completion; the gates that every surface shares.
+export {
+  type CompletionReference,
+  layer as SurfacesLive,
+  type ListKind,
+  type SurfaceList,
+  type SurfaceOutcome,
+  type SurfaceRequest,
+  Surfaces
+} from "./tools/Surfaces.ts"
+export { Gates, layer as GatesLive, type Subject } from "./tools/Gates.ts"
+
+// Declaring servers.
+export type { CommonEntry, DynamicServers, InProcessEntry, StdioEntry, TrustEntry } from "./runtime/DynamicServers.ts"
+export { make as toolServer, tool, type Tool, type ToolResult, type ToolServerOptions } from "./transport/ToolServer.ts"
+export type {
+  BrokenDeclaration,
+  Entry,
+  RemoteEndpoint,
+  Scope,
+  ServerDeclaration,
+  Source,
+  StdioEndpoint,
+  Trust
+} from "./config/ServerDeclaration.ts"
+
+// Configuration.
+export {
+  type ConfigSnapshot,
+  Configuration,
+  type ConfigurationOptions,
+  layer as ConfigurationLive,
+  layerTest as ConfigurationTest
+} from "./config/Configuration.ts"
+export { ConfigError } from "./config/ConfigError.ts"
+export { defaultSettings, type Settings } from "./config/Settings.ts"
+export { layer as LocationsLive, type LocationOptions, Locations, type Paths } from "./config/Locations.ts"
+
+// Policy and what it remembers.
+export {
+  type Answered,
+  ApprovalStore,
+  layer as ApprovalStoreLive,
+  layerMemory as ApprovalStoreMemory
+} from "./policy/ApprovalStore.ts"
+export type { Approvals } from "./policy/ProjectApproval.ts"
+export { layer as TogglesLive, layerMemory as TogglesMemory, Toggles, type ToggleState } from "./policy/Toggles.ts"
+export { layer as SecretsLive, type Place, Secrets } from "./policy/Secrets.ts"
+export {
+  layer as StateDirectoryLive,
+  layerMemory as StateDirectoryMemory,
+  StateDirectory,
+  StateError
+} from "./policy/StateDirectory.ts"
+
+// Servers.
+export { Admission, type Admitted, type GateName, layer as AdmissionLive, type Verdict } from "./server/Admission.ts"
+export { type ActivationError, layer as RegistryLive, Registry, type ServerCleanup } from "./server/Registry.ts"
+export { AdmissionError, ConnectionError, RemoteError, StartError } from "./server/ServerError.ts"
+export { layer as ServerLogLive, layerMemory as ServerLogMemory, ServerLog } from "./server/ServerLog.ts"
+export type { Generation, OnOpen, ServerInfo } from "./server/Generation.ts"
+export type { Progress } from "./server/Connection.ts"
+export type { CleanupReport } from "./platform/CleanupReport.ts"
+
+// Transports.
+export {
+  type OpenRequest,
+  type Receiver,
+  type StderrView,
+  type StdioPlan,
+  Transport,
+  type Wire,
+  type WireEnd
+} from "./transport/Transport.ts"
+export { TransportError } from "./transport/TransportError.ts"
+export { layer as StdioTransportLive } from "./transport/StdioTransport.ts"
+export { layer as MemoryTransportLive, type MemoryLink, type MemoryServer } from "./transport/MemoryTransport.ts"
+
+// The ground.
+export {
+  layer as HostEnvironmentLive,
+  layerTest as HostEnvironmentTest,
+  HostEnvironment
+} from "./platform/HostEnvironment.ts"
+export { layer as ReaperLive, layerNone as ReaperNone, Reaper } from "./platform/Reaper.ts"
+export { layer as RandomLive, layerTest as RandomTest, Random } from "./platform/Random.ts"
+export { FileError } from "./platform/FileError.ts"
+export { Attribute as SpanAttribute } from "./telemetry/CallSpan.ts"
+export { type Failure, fixOf, isFailure, type Where } from "./base/Failure.ts"
+export type { Code } from "./base/Codes.ts"
+export type { ArtifactHandle, GenerationId } from "./base/Ids.ts"
+export type { Json, JsonObject, LosslessNumber } from "./base/Json.ts"
