@@ -1,5 +1,6 @@
 /**
- * The build of the command: code-split ESM for Node, everything but Node's own modules inside.
+ * The builds, both code-split ESM for Node: the command with everything but Node's own modules inside, and the
+ * library (`dist/lib`) with `effect` and `@effect/*` left out, because a program must have one copy of them.
  *
  * `bin.js` is the command, `demo-server.js` the server for a first run. Handlers are behind `import()` and
  * become chunks of their own, so a command loads only what it runs.
@@ -12,7 +13,7 @@ const root = import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathna
 const source = (file: string): string => path.join(root, "src", file)
 const demo = source("demo/Server.ts")
 
-/** Options of the build; `dir` is where the output goes. */
+/** Options of the command's build; `dir` is where the output goes. */
 export const options = (dir: string) =>
   defineConfig({
     input: {
@@ -41,4 +42,15 @@ export const options = (dir: string) =>
     ]
   })
 
-export default options(path.join(root, "dist"))
+/** Options of the library's build. `scripts/declarations.mjs` puts the types beside it. */
+export const library = (dir: string) =>
+  defineConfig({
+    input: { index: source("index.ts") },
+    platform: "node",
+    external: [/^node:/, /^effect(?:\/|$)/, /^@effect\//],
+    resolve: { mainFields: ["module", "main"] },
+    transform: { target: "node20" },
+    output: { dir, format: "esm", entryFileNames: "[name].js", chunkFileNames: "chunks/[name]-[hash].js" }
+  })
+
+export default [options(path.join(root, "dist")), library(path.join(root, "dist", "lib"))]

@@ -206,8 +206,8 @@ describe("Argv", () => {
 
   const refusals: ReadonlyArray<readonly [string, string, ReadonlyArray<string>]> = [
     ["mcp lst", "SIGIL_UNKNOWN_COMMAND", ["sigil mcp list"]],
-    ["list", "SIGIL_UNKNOWN_COMMAND", ["sigil mcp list"]],
-    ["rm fs", "SIGIL_UNKNOWN_COMMAND", ["sigil mcp remove"]],
+    ["list", "SIGIL_UNKNOWN_COMMAND", ["sigil mcp list", "sigil artifact list"]],
+    ["rm fs", "SIGIL_UNKNOWN_COMMAND", ["sigil mcp remove", "sigil artifact rm"]],
     ["docter", "SIGIL_UNKNOWN_COMMAND", ["sigil doctor"]],
     ["zzzzzz", "SIGIL_UNKNOWN_COMMAND", []],
     ["mcp add --scop user fs npx", "SIGIL_UNKNOWN_OPTION", ["--scope"]],

@@ -29,6 +29,27 @@ const server = {
   reason: { code: "SIGIL_PENDING_APPROVAL", message: "Not approved." }
 } as const
 
+const bounds = {
+  truncated: false,
+  limit_bytes: 32_768,
+  limit_lines: 2_000,
+  limit_tokens: 25_000,
+  returned_bytes: 2,
+  total_bytes: 2,
+  details: {
+    mcp: {
+      server: "docs",
+      trust_class: "third_party",
+      kind: "resource",
+      operation: "resources/read",
+      server_identity: { name: "docs", version: "1" },
+      generation: "7f0c"
+    }
+  },
+  duration_ms: 4,
+  warnings: []
+} as const
+
 /** One sample of every document, written by hand from section 1a of the contract. */
 const samples: { readonly [Name in DocumentName]: DocumentOf<Name> } = {
   error: { schema: "sigil.error/1", error },
@@ -187,7 +208,38 @@ const samples: { readonly [Name in DocumentName]: DocumentOf<Name> } = {
   errors: {
     schema: "sigil.errors/1",
     errors: [{ code: "SIGIL_USAGE", exit: 2, summary: "It does not fit.", fix: "Run with --help." }]
-  }
+  },
+  read: {
+    schema: "sigil.mcp.read/1",
+    server: "docs",
+    uri: "docs://a",
+    contents: [{ uri: "docs://a", text: "hi" }],
+    ...bounds
+  },
+  prompt: {
+    schema: "sigil.mcp.prompt/1",
+    server: "docs",
+    prompt: "p",
+    messages: [{ role: "user", content: { type: "text", text: "hi" } }],
+    ...bounds
+  },
+  resources: { schema: "sigil.mcp.resources/1", server: "docs", items: [{ uri: "docs://a" }], complete: true, warnings: [] },
+  templates: { schema: "sigil.mcp.templates/1", server: "docs", items: [], complete: true, warnings: [] },
+  prompts: { schema: "sigil.mcp.prompts/1", server: "docs", items: [{ name: "p" }], complete: true, warnings: [] },
+  complete: { schema: "sigil.mcp.complete/1", server: "docs", items: ["a"], complete: false, warnings: [] },
+  search: {
+    schema: "sigil.mcp.search/1",
+    query: "read",
+    matches: [{ server: "fs", name: "read", visible_name: "mcp__fs__read", score: 12, description: "Reads." }],
+    not_searched: [{ server: "lazy", state: "deferred" }]
+  },
+  artifacts: {
+    schema: "sigil.artifacts/1",
+    artifacts: [{ handle: "abc", path: "/s/abc", bytes: 2, time: "2026-01-01T00:00:00.000Z" }]
+  },
+  artifact: { schema: "sigil.artifact/1", handle: "abc", path: "/s/abc", bytes: 2, text: "hi" },
+  artifacts_removed: { schema: "sigil.artifacts.removed/1", removed: ["abc"] },
+  completions: { schema: "sigil.completions/1", shell: "bash", script: "complete" }
 }
 
 // Each schema has its own type; here only that it decodes without services matters.
@@ -208,7 +260,7 @@ describe("Documents", () => {
       assert.isTrue(Either.isRight(decoder(name)({ ...samples[name], a_later_field: 1 })))
       for (const key of Object.keys(samples[name])) {
         const { [key]: _, ...less } = JSON.parse(JSON.stringify(samples[name]))
-        const optional = name === "call" && key === "artifact"
+        const optional = (name === "call" && key === "artifact") || (name === "artifact" && key === "text")
         assert.equal(Either.isLeft(decoder(name)(less)), !optional, `${name} without ${key}`)
       }
     })

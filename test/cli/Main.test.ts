@@ -182,9 +182,9 @@ describe("Handlers", () => {
 
   it("are the ones of the table", () => {
     assert.isAbove(commands.length, 10)
-    assert.deepEqual(
+    assert.includeDeepMembers(
       groups.map(({ path }) => path),
-      [["mcp"]]
+      [["mcp"], ["artifact"]]
     )
   })
 })

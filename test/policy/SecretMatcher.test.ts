@@ -68,6 +68,19 @@ describe("SecretMatcher", () => {
     assert.equal(hide("zzzzzzzzzzzz", "zzzzzz"), "[hidden]")
   })
 
+  it("joins several occurrences that a later one overlaps", () => {
+    const values = ["abcdefgh", "klmnop", "fghijklmnopqrst"]
+    assert.equal(hide("abcdefghijklmnopqrst", ...values), PLACEHOLDER)
+  })
+
+  it("hides the longest of values that begin alike, whichever was added first", () => {
+    const values = Array.from({ length: 40 }, (_, index) => `abcdef${"a".repeat(index)}`)
+    for (const order of [values, values.toReversed()]) {
+      const made = matcher(...order)
+      for (const value of values) assert.equal(made.replace(`x${value}x`, PLACEHOLDER), `x${PLACEHOLDER}x`)
+    }
+  })
+
   it("hides short values only where they are the whole string", () => {
     assert.equal(hide("abc", "abc"), PLACEHOLDER)
     assert.equal(hide("xabcx abc", "abc"), "xabcx abc")

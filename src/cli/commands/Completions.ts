@@ -7,9 +7,9 @@ const shape = shapeOf({
   summary: "Print completions for a shell.",
   description: ["Completes commands, their options and the values that options choose from."],
   examples: [
-    { line: "source <(sigil completions bash)", does: "bash, now" },
-    { line: "sigil completions zsh > ~/.zfunc/_sigil", does: "zsh, from a folder of fpath" },
-    { line: "sigil completions fish > ~/.config/fish/completions/sigil.fish", does: "fish" }
+    { line: "sigil completions bash", does: "in ~/.bashrc: source <(sigil completions bash)" },
+    { line: "sigil completions zsh", does: "saved as _sigil in a folder of fpath" },
+    { line: "sigil completions fish", does: "saved as ~/.config/fish/completions/sigil.fish" }
   ],
   args: [{ key: "shell", label: "SHELL", summary: "bash, zsh or fish." }],
   options: {}
