@@ -297,12 +297,12 @@ export const make = (paths: LogPaths, rotateBytes: number = ROTATE_BYTES): LogFi
     }
   }
 
-  const sync = (): Promise<void> => {
-    const open = log
-    // A file that was let go was synced by whoever rotated it, or is opened again and synced then.
-    if (open === undefined || open.retired) return Promise.resolve()
+  const sync = async (): Promise<void> => {
+    // A file that was let go (after a fault) is opened again; what was rotated away is on the disk already.
+    const open = log ?? openFile(paths.log, O_RDWR)
+    if (open !== log) open.retired = true
     open.users += 1
-    return new Promise((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       fs.fdatasync(open.fd, (error) => {
         open.users -= 1
         if (open.retired && open.users === 0) fs.closeSync(open.fd)

@@ -115,7 +115,13 @@ const create = (link: string, target: string): boolean => {
   }
 }
 
-const remove = (link: string): void => fs.rmSync(link, { force: true })
+const remove = (file: string): void => {
+  try {
+    fs.unlinkSync(file)
+  } catch (error) {
+    if (systemCodeOf(error) !== "ENOENT") throw error
+  }
+}
 
 const acquire = (link: string, target: string, depth: number): boolean => {
   if (create(link, target)) return true

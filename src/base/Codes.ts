@@ -104,6 +104,11 @@ export const catalogue = {
     "The state directory cannot be written, so no call is made.",
     "Make the directory writable or set SIGIL_STATE_HOME."
   ),
+  SIGIL_AUDIT_UNWRITABLE: entry(
+    4,
+    "The audit log cannot be written, so nothing is done that it would have to record.",
+    "Make room or make the log writable; it stands under SIGIL_STATE_HOME."
+  ),
   SIGIL_FILE: entry(1, "A file could not be read or written.", "Check the path and its permissions."),
   // Start and connection
   SIGIL_COMMAND_NOT_FOUND: entry(

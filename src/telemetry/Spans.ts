@@ -1,0 +1,278 @@
+/**
+ * Spans and measurements of a server's life: admission, start, spawn, handshake, requests, close.
+ *
+ * Every helper is one comparison when no tracer is installed, and then runs the effect as it is. Nesting comes
+ * from Effect's own context: what runs inside a span is its child. A request is observed at the connection, the
+ * one place that all of them pass: there the call's span learns the request id and the outcome, the histogram
+ * gets its measurement, and a server that may have it gets the trace context (spec section 13).
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Tracer from "effect/Tracer"
+import { isFailure } from "../base/Failure.ts"
+import { type JsonObject, own } from "../base/Json.ts"
+import type { CleanupReport } from "../platform/CleanupReport.ts"
+import {
+  annotateFailure,
+  Attribute,
+  type Attributes,
+  errorTypeOf,
+  type Listener,
+  silent,
+  TOOL_ERROR,
+  withListener
+} from "./CallSpan.ts"
+import { type Meter, meterOf, operationDuration, seconds, sessionDuration } from "./Metrics.ts"
+import { toMeta } from "./TraceContext.ts"
+
+/** How a server is reached (`network.transport`): pipes for stdio, TCP for everything behind a URL. */
+export type NetworkTransport = "pipe" | "tcp"
+
+/** What is the same for all requests of one connection; made once. */
+export interface ConnectionFacts {
+  /** Exact server name. */
+  readonly server: string
+  /** UUID of the generation. */
+  readonly generation: string
+  readonly transport: NetworkTransport
+  /** `http` or `websocket`; absent for stdio. */
+  readonly protocolName?: string
+  /** The negotiated revision; `undefined` until the handshake is done. */
+  readonly protocolVersion: () => string | undefined
+  /** The `Mcp-Session-Id` of HTTP; absent elsewhere. */
+  readonly session?: () => string | undefined
+  /** Whether this server may see the trace context. */
+  readonly propagate: boolean
+}
+
+/** What whoever sends a request does for those who listen. */
+export interface Sending {
+  /** Tells the id the request got. */
+  readonly sent: (id: string | number) => void
+  /** Trace context for the request's `_meta` (`TraceContext.inject`); `undefined` when the server may not have it. */
+  readonly meta: JsonObject | undefined
+}
+
+/** One live session, remembered from its start for its end. */
+export interface Session {
+  readonly tracer: Tracer.Tracer
+  readonly meter: Meter | undefined
+  /** The span that opened it; the one that closes it is linked with this. */
+  readonly opener: Tracer.AnySpan | undefined
+  readonly begun: number
+}
+
+/** Runs one lifecycle step in a span of its own, kind `internal`; the body may set attributes. */
+export const step = <A, E, R>(
+  name: string,
+  attributes: Attributes,
+  body: (listener: Listener | undefined) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => withListener({ name, kind: "internal", attributes }, errorTypeOf, body)
+
+/** The gates of one server; a refusal names the gate. */
+export const admission = <A, E, R>(server: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  step("sigil.admission", { [Attribute.server]: server }, (listener) =>
+    listener === undefined
+      ? effect
+      : Effect.tapError(effect, (error) =>
+          Effect.sync(() => {
+            const gate = isFailure(error) ? error.where?.operation : undefined
+            if (gate !== undefined) listener.span.attribute(Attribute.gate, gate)
+          })
+        )
+  )
+
+/** One whole start: parent of spawn, handshake and lists. */
+export const start = <A, E, R>(
+  server: string,
+  generation: string,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  step("sigil.start", { [Attribute.server]: server, [Attribute.generation]: generation }, () => effect)
+
+/** Opening the wire: for stdio the spawn of the process. Command and arguments are never recorded. */
+export const spawn = <A extends { readonly pid?: number }, E, R>(
+  facts: ConnectionFacts,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  step("sigil.spawn", { ...base(facts), [Attribute.generation]: facts.generation }, (listener) =>
+    listener === undefined
+      ? effect
+      : Effect.tap(effect, (wire) => {
+          if (wire.pid !== undefined) listener.span.attribute(Attribute.pid, wire.pid)
+          return Effect.void
+        })
+  )
+
+/**
+ * A client span around MCP work outside the pipeline: `initialize`, `tools/list` with all its pages. What is
+ * sent inside through `exchange` adds its outcome to it.
+ */
+export const operation = <A, E, R>(
+  facts: ConnectionFacts,
+  method: string,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  withListener(
+    { name: method, attributes: { ...base(facts), [Attribute.method]: method, [Attribute.generation]: facts.generation } },
+    errorTypeOf,
+    () => effect
+  )
+
+/** Remembers that a session begins; costs nothing when nobody listens. */
+export const openSession: Effect.Effect<Session | undefined> = Effect.flatMap(Effect.tracer, (tracer) =>
+  tracer === silent
+    ? Effect.succeed(undefined)
+    : Effect.contextWith((context: Context.Context<never>) => ({ tracer, opener: spanIn(context) })).pipe(
+        Effect.zipWith(Effect.clock, ({ opener }, clock) => ({
+          tracer,
+          meter: meterOf(tracer),
+          opener,
+          begun: clock.unsafeCurrentTimeMillis()
+        }))
+      )
+)
+
+/**
+ * Closing a connection: a span linked with the one that opened it, and the length of the session.
+ *
+ * `endedBy` is the reason that ended the connection by itself (R section 4.3), `undefined` when the host closed
+ * it. The tracer is the one of the start: a finalizer may run on a fiber that knows another one.
+ */
+export const close = <E, R>(
+  facts: ConnectionFacts,
+  session: Session | undefined,
+  endedBy: () => string | undefined,
+  effect: Effect.Effect<CleanupReport, E, R>
+): Effect.Effect<CleanupReport, E, R> => {
+  if (session === undefined) return effect
+  const attributes = { ...base(facts), [Attribute.generation]: facts.generation }
+  const begin = {
+    name: "sigil.close",
+    kind: "internal",
+    attributes,
+    ...(session.opener === undefined ? {} : { link: session.opener })
+  } as const
+  return Effect.clockWith((clock) => {
+    const ended = endedBy()
+    session.meter?.record(sessionDuration, seconds(clock.unsafeCurrentTimeMillis() - session.begun), {
+      ...base(facts),
+      ...(ended === undefined ? {} : { [Attribute.errorType]: ended })
+    })
+    return withListener(begin, errorTypeOf, (listener) =>
+      Effect.tap(effect, (report) => {
+        listener?.span.attribute(Attribute.cleanupComplete, report.complete)
+        if (report.complete || listener === undefined) return Effect.void
+        listener.span.attribute(Attribute.errorType, "SIGIL_CLEANUP_INCOMPLETE")
+        listener.span.attribute(Attribute.cleanupReason, report.reason ?? "unconfirmed")
+        return Effect.void
+      })
+    )
+  }).pipe(Effect.withTracer(session.tracer))
+}
+
+/** One request as the connection sends it. `send` gets `undefined` when nobody listens. */
+export const exchange = <E, R>(
+  facts: ConnectionFacts,
+  method: string,
+  params: JsonObject | undefined,
+  send: (sending: Sending | undefined) => Effect.Effect<JsonObject, E, R>
+): Effect.Effect<JsonObject, E, R> =>
+  Effect.flatMap(Effect.tracer, (tracer) =>
+    tracer === silent
+      ? send(undefined)
+      : Effect.contextWithEffect((context: Context.Context<never>) =>
+          Effect.clockWith((clock) => {
+            const around = spanIn(context)
+            const span = around?._tag === "Span" && around.attributes.get(Attribute.method) === method ? around : undefined
+            const attributes = { ...base(facts), ...named(method, params) }
+            if (span !== undefined) describe(span, facts, attributes, params)
+            const begun = clock.unsafeCurrentTimeMillis()
+            return send({
+              sent: (id) => span?.attribute(Attribute.requestId, String(id)),
+              meta: facts.propagate && around !== undefined ? toMeta(around) : undefined
+            }).pipe(
+              Effect.onExit((exit) =>
+                Effect.sync(() => {
+                  const failure = failureOf(method, exit)
+                  if (span !== undefined) conclude(span, exit, failure)
+                  meterOf(tracer)?.record(operationDuration, seconds(clock.unsafeCurrentTimeMillis() - begun), {
+                    ...attributes,
+                    ...failure
+                  })
+                })
+              )
+            )
+          })
+        )
+  )
+
+/** A resource's address without user, password, query and fragment: those hold data, not the resource's place. */
+export const safeUri = (uri: string): string => {
+  const plain = uri.replace(/[?#].*$/s, "")
+  return plain.replace(/^([A-Za-z][A-Za-z0-9+.-]*:\/\/)[^/]*@/, "$1")
+}
+
+const base = (facts: ConnectionFacts): Attributes => {
+  const version = facts.protocolVersion()
+  return {
+    [Attribute.server]: facts.server,
+    [Attribute.transport]: facts.transport,
+    ...(facts.protocolName === undefined ? {} : { [Attribute.protocolName]: facts.protocolName }),
+    ...(version === undefined ? {} : { [Attribute.protocolVersion]: version })
+  }
+}
+
+/** Method and target of a request; of the params only the name of a tool or prompt is ever read. */
+const named = (method: string, params: JsonObject | undefined): Attributes => {
+  const name = params === undefined ? undefined : own(params, "name")
+  if (method === "tools/call") {
+    const tool = typeof name === "string" ? { [Attribute.tool]: name } : {}
+    return { [Attribute.method]: method, [Attribute.operation]: "execute_tool", ...tool }
+  }
+  return method === "prompts/get" && typeof name === "string"
+    ? { [Attribute.method]: method, [Attribute.prompt]: name }
+    : { [Attribute.method]: method }
+}
+
+/** A URI has too many values for a histogram; on a span it helps. */
+const describe = (
+  span: Tracer.Span,
+  facts: ConnectionFacts,
+  attributes: Attributes,
+  params: JsonObject | undefined
+): void => {
+  for (const [key, value] of Object.entries(attributes)) span.attribute(key, value)
+  span.attribute(Attribute.generation, facts.generation)
+  const session = facts.session?.()
+  if (session !== undefined) span.attribute(Attribute.session, session)
+  const uri = params === undefined ? undefined : own(params, "uri")
+  if (typeof uri === "string") span.attribute(Attribute.resource, safeUri(uri))
+}
+
+/** Error attributes of an outcome; none for a success. */
+const failureOf = <E>(method: string, exit: Exit.Exit<JsonObject, E>): Attributes => {
+  if (Exit.isSuccess(exit)) {
+    const failed = method === "tools/call" && own(exit.value, "isError") === true
+    return failed ? { [Attribute.errorType]: TOOL_ERROR } : {}
+  }
+  const failure = Cause.failureOption(exit.cause)
+  if (Option.isNone(failure)) {
+    return { [Attribute.errorType]: Cause.isInterrupted(exit.cause) ? "SIGIL_INTERRUPTED" : "SIGIL_INTERNAL" }
+  }
+  const type = errorTypeOf(failure.value)
+  return /^-?\d+$/.test(type)
+    ? { [Attribute.errorType]: type, [Attribute.statusCode]: type }
+    : { [Attribute.errorType]: type }
+}
+
+const conclude = <E>(span: Tracer.Span, exit: Exit.Exit<JsonObject, E>, failure: Attributes): void => {
+  for (const [key, value] of Object.entries(failure)) span.attribute(key, value)
+  if (Exit.isFailure(exit)) annotateFailure(span, exit.cause, errorTypeOf)
+}
+
+const spanIn = (context: Context.Context<never>): Tracer.AnySpan | undefined =>
+  Option.getOrUndefined(Context.getOption(context, Tracer.ParentSpan))
