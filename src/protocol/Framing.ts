@@ -74,7 +74,6 @@ export const makeSplitter = (onFrame: OnFrame, limit: number = MAX_FRAME_BYTES):
         const fault = emit(line)
         if (fault !== undefined) return fault
       }
-      return undefined
     },
     end: () => {
       if (done || held === 0) return undefined

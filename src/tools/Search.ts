@@ -50,7 +50,7 @@ export const partsOf = (visibleName: string): ReadonlyArray<string> =>
 
 /** Whether a text holds a word: whole for ASCII words, anywhere for others. */
 const hasWord = (text: string, word: string): boolean => {
-  if (/[^\u0000-\u007f]/.test(word)) return text.includes(word)
+  if (/[^ -~]/.test(word)) return text.includes(word)
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
     const before = at === 0 || !/\w/.test(text[at - 1] ?? "")
     const after = !/\w/.test(text[at + word.length] ?? "")

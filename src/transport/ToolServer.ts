@@ -30,7 +30,10 @@ export interface Tool {
   readonly outputSchema?: JsonObject
   /** MCP's `ToolAnnotations`, e.g. `{ destructiveHint: true }`. */
   readonly annotations?: JsonObject
-  /** Runs one call. A failure becomes a result with `isError`, its text being the failure's. */
+  /**
+   * Runs one call, in a fiber of its own without the services and spans of whoever called. A failure becomes a
+   * result with `isError`, its text being the failure's.
+   */
   readonly run: (args: JsonObject) => Effect.Effect<ToolResult, string>
 }
 
