@@ -65,7 +65,10 @@ export class AuditLog extends Context.Tag("sigil/audit/AuditLog")<
      * authorisations, decisions about projects, pins. Fails with `SIGIL_AUDIT_UNWRITABLE`; then it is not in the log.
      */
     readonly append: (entry: AuditEntry) => Effect.Effect<void, AuditError>
-    /** Adds several records, in this order and without another one's between them, for the price of about one. */
+    /**
+     * Adds several records, in this order and without another one's between them, for the price of about one.
+     * When it fails the first ones may be in the log.
+     */
     readonly appendAll: (entries: ReadonlyArray<AuditEntry>) => Effect.Effect<void, AuditError>
   }
 >() {}
@@ -78,6 +81,8 @@ export interface AuditLogOptions {
   readonly run: string
   /** Size at which the file is rotated, bytes. */
   readonly rotateBytes?: number
+  /** How long a record waits for other processes, ms. */
+  readonly lockWaitMs?: number
 }
 
 type Resume = (result: Effect.Effect<void, AuditError>) => void
@@ -95,8 +100,12 @@ interface DiskWaiting {
   readonly resume: Resume
 }
 
-/** The writer of one log. Plain code; `append` and `close` are the only ways in. */
-const makeWriter = (paths: LogPaths, options: AuditLogOptions, now: () => number) => {
+/**
+ * The writer of one log. Plain code; `append` and `close` are the only ways in. `onFault` is called with every
+ * failure, because the directory may be what is missing.
+ */
+const makeWriter = (paths: LogPaths, options: AuditLogOptions, now: () => number, onFault: () => void) => {
+  const lockWaitMs = options.lockWaitMs ?? LOCK_WAIT_MS
   const lock = LogLock.make(paths.log)
   const file = LogFile.make(paths, options.rotateBytes)
   let queue: Array<Waiting> = []
@@ -123,6 +132,7 @@ const makeWriter = (paths: LogPaths, options: AuditLogOptions, now: () => number
   }
 
   const failAll = (error: AuditError): void => {
+    onFault()
     const failed = queue
     queue = []
     waitingSince = undefined
@@ -196,19 +206,20 @@ const makeWriter = (paths: LogPaths, options: AuditLogOptions, now: () => number
     }
     if (!lock.attempt()) {
       waitingSince ??= at
-      if (at - waitingSince > LOCK_WAIT_MS) {
+      if (at - waitingSince > lockWaitMs) {
         failAll(
           auditRefused(
             paths.log,
             "locked",
-            `${lock.holder()}, and it did not become free within ${LOCK_WAIT_MS / SECOND_MS} seconds`,
+            `${lock.holder()}, and it did not become free within ${lockWaitMs / SECOND_MS} seconds`,
             "Continue or end that process."
           )
         )
         return false
       }
       lock.want()
-      retryIn(RETRY_MIN_MS + Math.random() * (RETRY_MAX_MS - RETRY_MIN_MS))
+      // Fractions of the clock are spread well enough that two who wait do not keep step.
+      retryIn(RETRY_MIN_MS + (at % (RETRY_MAX_MS - RETRY_MIN_MS)))
       return false
     }
     heldSince = at
@@ -256,7 +267,11 @@ const makeWriter = (paths: LogPaths, options: AuditLogOptions, now: () => number
 
   const flush = (): void => {
     flushIsDue = false
-    if (queue.length === 0 || retryTimer !== undefined) return
+    if (retryTimer !== undefined) return
+    if (queue.length === 0) {
+      waitingSince = undefined
+      return
+    }
     try {
       if (diskFault !== undefined) {
         const fault = diskFault
@@ -330,11 +345,20 @@ const makeWriter = (paths: LogPaths, options: AuditLogOptions, now: () => number
 const make = (paths: LogPaths, options: AuditLogOptions): Effect.Effect<Context.Tag.Service<AuditLog>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* Effect.clock
+    let prepared = false
     const writer = yield* Effect.acquireRelease(
-      Effect.sync(() => makeWriter(paths, options, () => clock.unsafeCurrentTimeMillis())),
+      Effect.sync(() =>
+        makeWriter(
+          paths,
+          options,
+          () => clock.unsafeCurrentTimeMillis(),
+          () => {
+            prepared = false
+          }
+        )
+      ),
       ({ close }) => close
     )
-    let prepared = false
     const prepare = ensurePrivateDirectory(path.dirname(paths.log)).pipe(
       Effect.mapError((error) => auditFault(paths.log, error)),
       Effect.tap(() =>

@@ -212,6 +212,7 @@ export const exchange = <E, R>(
 
 /** A resource's address without user, password, query and fragment: those hold data, not the resource's place. */
 export const safeUri = (uri: string): string => {
+  if (/^data:/i.test(uri)) return "data:"
   const plain = uri.replace(/[?#].*$/s, "")
   return plain.replace(/^([A-Za-z][A-Za-z0-9+.-]*:\/\/)[^/]*@/, "$1")
 }

@@ -148,9 +148,19 @@ const make = Effect.gen(function* () {
     decide,
     permit,
     isClean: (generation, args) =>
-      generation.declaration.trust.allowSecrets || secrets.containsSecret(args) === undefined,
+      secrets.containsPlaceholder(args) === undefined &&
+      (generation.declaration.trust.allowSecrets || secrets.containsSecret(args) === undefined),
     secrets: (subject, generation, args) =>
       Effect.suspend(() => {
+        const placeholder = secrets.containsPlaceholder(args)
+        if (placeholder !== undefined) {
+          return new CallRefused({
+            code: "SIGIL_REDACTED_WRITEBACK",
+            reason: "redacted_writeback",
+            text: `The arguments hold, at ${placeholder.path || "/"}, a placeholder that sigil put in place of a hidden value. Sending it would overwrite the real value. Nothing was sent.`,
+            where: { server: subject.server, tool: subject.tool, operation: "secret_gate" }
+          })
+        }
         const found = generation.declaration.trust.allowSecrets ? undefined : secrets.containsSecret(args)
         return found === undefined
           ? Effect.void

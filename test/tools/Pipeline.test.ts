@@ -157,6 +157,24 @@ describe("Pipeline", () => {
     )
   })
 
+  it.effect("refuses to write back a placeholder that it put into a result", () => {
+    const value = "s3cr3t-token-value"
+    const received: Array<Received> = []
+    const server = fakeServer({ received, methods: { "tools/call": () => text(`config: key=${value}`) } })
+    return Effect.gen(function* () {
+      yield* call("a", "echo", { text: "the word [hidden] is harmless before anything was hidden" })
+      const error = yield* Effect.flip(call("a", "echo", { text: "key=[hidden]" }))
+      assert.equal(error.code, "SIGIL_REDACTED_WRITEBACK")
+      assert.equal(calls(received), 1)
+    }).pipe(
+      withFakes({
+        servers: { a: server },
+        entries: [declared("a", { endpoint: { _tag: "stdio", command: process.execPath, args: [], inheritEnv: ["TOKEN"], publicEnv: [], env: {} } })],
+        variables: { TOKEN: value }
+      })
+    )
+  })
+
   it.effect("asks once, remembers a session's yes for that exact tool, and keeps a no", () => {
     const received: Array<Received> = []
     const { who, questions } = scripted(["session", "deny", "once", "once"])
