@@ -45,6 +45,4 @@ const program = Effect.gen(function* () {
   yield* Console.log(ended.join("\n"))
 })
 
-await Effect.runPromise(
-  program.pipe(Effect.provide(Sigil.layerTest({ servers })), Effect.provide(Layer.setTracer(tracer)))
-)
+await Effect.runPromise(Effect.provide(program, Layer.merge(Sigil.layerTest({ servers }), Layer.setTracer(tracer))))

@@ -116,7 +116,7 @@ const newest = (files: ReadonlyArray<OpenFile>, query: Query): Effect.Effect<Pag
     for (const { file, fd, size } of files.toReversed()) {
       if (!(yield* eachLine(file, backwardLines(fd, size), take))) break
     }
-    return { records: found.reverse(), damaged }
+    return { records: found.toReversed(), damaged }
   })
 
 /** Number of the first record of a file. */

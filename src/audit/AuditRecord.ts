@@ -99,7 +99,7 @@ const isOrdered = (value: unknown): boolean => {
 /**
  * The RFC 8785 text of a JSON value.
  *
- * @throws TypeError or Error when the value is not JSON (cycles, infinite numbers, bigints).
+ * @throws TypeError or Error when the value is not JSON (cycles, bigints). Numbers that JSON does not have become null.
  */
 export const canonicalText = (value: JsonObject): string => {
   // Keys that come in order, as those of the payload builders do, need no second printer.
@@ -107,7 +107,8 @@ export const canonicalText = (value: JsonObject): string => {
   try {
     return canonicalize(value)
   } catch {
-    // The printer takes one object that stands in two places for a cycle; a copy has no such object.
+    // The printer takes one object that stands in two places for a cycle; a copy has no such object. It also has
+    // null for numbers that JSON does not have: that is no reason to refuse what the record is about.
     const copy: unknown = JSON.parse(JSON.stringify(value))
     return canonicalize(copy)
   }

@@ -120,7 +120,7 @@ export const catalogue = {
   SIGIL_START_FAILED: entry(
     3,
     "The server did not complete its start.",
-    "Read the server's last stderr lines; they are part of the message."
+    "Run the server's command by hand to see what it misses."
   ),
   SIGIL_START_TIMEOUT: entry(
     3,
@@ -150,7 +150,7 @@ export const catalogue = {
   SIGIL_CONNECTION_LOST: entry(
     3,
     "The connection to the server ended while it was needed.",
-    "Read 'sigil mcp logs NAME' for the server's last words."
+    "See the server's last words with 'sigil mcp logs' and its name."
   ),
   SIGIL_CALL_CANCELLED: entry(3, "The server cancelled the call.", "Try the call again."),
   SIGIL_ENVIRONMENT_CHANGED: entry(
@@ -166,7 +166,7 @@ export const catalogue = {
   ),
   SIGIL_REJECTED: entry(4, "The server was rejected.", "Run 'sigil mcp approve NAME' to change the decision."),
   SIGIL_DISABLED: entry(4, "The server is disabled.", "Run 'sigil mcp enable NAME'."),
-  SIGIL_DENIED: entry(4, "A policy denies this.", "Ask whoever owns the policy."),
+  SIGIL_DENIED: entry(4, "A policy denies this.", "Change the rule that the message names, or ask whoever owns the policy."),
   SIGIL_APPROVAL_REQUIRED: entry(
     4,
     "The call needs somebody's consent and nobody can be asked here.",

@@ -4,10 +4,10 @@
  * A visible name is never taken apart to find its owner: it selects the servers that could own it, and their
  * catalogues decide. Exact server names win, also ones that hold a slash.
  */
-import type { Entry } from "../config/ServerDeclaration.ts"
+import type { ConfigSnapshot } from "../config/Configuration.ts"
 import { nameOf } from "../config/ServerDeclaration.ts"
 import { mayOwn } from "../tools/Naming.ts"
-import { unknownServer } from "./Session.ts"
+import { absent } from "./Session.ts"
 import { usage, type UsageError } from "./UsageError.ts"
 
 /** What was meant. */
@@ -21,11 +21,11 @@ export interface Target {
 
 /** Reads the words. */
 export const readTarget = (
-  entries: ReadonlyArray<Entry>,
+  facts: ConfigSnapshot,
   target: string,
   words: ReadonlyArray<string>
 ): Target | UsageError => {
-  const names = entries.map(nameOf)
+  const names = facts.servers.map(nameOf)
   const [first, ...others] = words
   if (names.includes(target)) {
     return first === undefined
@@ -42,5 +42,5 @@ export const readTarget = (
     if (owners.length > 0) return { servers: owners, tool: target, rest: words }
   }
   const slash = target.indexOf("/")
-  return unknownServer(slash > 0 ? target.slice(0, slash) : target, names)
+  return absent(slash > 0 ? target.slice(0, slash) : target, facts)
 }

@@ -11,6 +11,9 @@ import * as McpRead from "./commands/McpRead.ts"
 import * as McpResources from "./commands/McpResources.ts"
 import * as McpSearch from "./commands/McpSearch.ts"
 import * as McpTemplates from "./commands/McpTemplates.ts"
+import * as AuditShow from "./commands/AuditShow.ts"
+import * as AuditTail from "./commands/AuditTail.ts"
+import * as AuditVerify from "./commands/AuditVerify.ts"
 import * as Doctor from "./commands/Doctor.ts"
 import * as Errors from "./commands/Errors.ts"
 import * as McpAdd from "./commands/McpAdd.ts"
@@ -52,6 +55,9 @@ export const commands: ReadonlyArray<Command> = [
   McpPrompts.command,
   McpPrompt.command,
   McpComplete.command,
+  AuditShow.command,
+  AuditTail.command,
+  AuditVerify.command,
   Doctor.command,
   Errors.command,
   Completions.command
@@ -71,6 +77,11 @@ export const groups: ReadonlyArray<Group> = [
     path: ["mcp"],
     summary: "Declare, approve, inspect and call MCP servers. Alone it is 'sigil mcp list'.",
     standsFor: ["mcp", "list"]
+  },
+  {
+    path: ["audit"],
+    summary: "Read and verify what was recorded. Alone it is 'sigil audit show'.",
+    standsFor: ["audit", "show"]
   },
   {
     path: ["artifact"],

@@ -1,18 +1,20 @@
 /** `sigil mcp approve` and `reject`: stores the user's answer about project servers; starts nothing. */
 import * as Effect from "effect/Effect"
 import { approvalFingerprint } from "../config/Fingerprint.ts"
+import { placeInProject } from "../config/ProjectIdentity.ts"
 import { nameOf, type ServerDeclaration } from "../config/ServerDeclaration.ts"
 import { ApprovalStore } from "../policy/ApprovalStore.ts"
 import { keepable } from "../policy/EntryDifference.ts"
 import { leftOutOfAll, needsApproval } from "../policy/ProjectApproval.ts"
 import { Output } from "./Output.ts"
-import { rowOf, rows, snapshot } from "./Session.ts"
+import { noteLostFiles, rowOf, rows, snapshot } from "./Session.ts"
 import { UsageError } from "./UsageError.ts"
 
 const answered = (declaration: ServerDeclaration, identity: string) => ({
   identity,
   name: declaration.name,
   fingerprint: approvalFingerprint(declaration.raw),
+  place: placeInProject(declaration.source.file),
   entry: keepable(declaration.raw)
 })
 
@@ -33,7 +35,7 @@ const one = (name: string, action: "approve" | "reject") =>
     if (entry._tag === "Broken") {
       if (action === "approve" || !needsApproval(entry.broken.scope)) return yield* entry.broken.error
       // A rejection is by name, so it holds for an entry that cannot be read, too.
-      yield* store.decide([{ identity: projectIdentity, name, fingerprint: "" }], "rejected")
+      yield* store.decide([{ identity: projectIdentity, name, fingerprint: "", place: "" }], "rejected")
       return { decided: [name], skipped: [] }
     }
     const { declaration } = entry
@@ -75,14 +77,20 @@ export const decide = (
     const outcome = input.name === undefined ? yield* all(action) : yield* one(input.name, action)
     yield* output.document("decision", { schema: "sigil.mcp.decision/1", action, ...outcome })
     const { decided, skipped } = outcome
+    const states = new Map((yield* rows).map(({ entry, state }) => [nameOf(entry), state]))
     const verb = action === "approve" ? "Approved" : "Rejected"
     if (servers.filter((entry) => nameOf(entry) !== "").length === 0) yield* output.text(["No servers are declared."])
     else if (decided.length === 0 && skipped.length === 0) yield* output.text(["Nothing is pending."])
+    if (decided.length === 0) yield* noteLostFiles
     if (decided.length > 0) {
       yield* output.text([
         `${verb} ${decided.length}: ${decided.join(", ")}`,
-        action === "approve" ? "Starts as soon as it is used." : "It will not be asked about again."
+        action === "approve" ? "A server starts when it is used." : "It will not be asked about again."
       ])
+    }
+    for (const name of action === "approve" ? decided : []) {
+      const reason = states.get(name)?.reason
+      if (reason !== undefined) yield* output.text([`It still does not start: ${reason.message}`])
     }
     for (const { name, why } of skipped) {
       yield* output.text([`Left out: ${name}, because ${why}. Approve it by name: sigil mcp approve ${name}`])

@@ -274,6 +274,8 @@ export const documents = {
         transport: Schema.String,
         command: optional(Strings),
         url: optional(Schema.String),
+        /** Literal values that the entry sets; credentials as a digest. */
+        env: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
         variables: Strings,
         fingerprint: Schema.String,
         change: optional(Schema.Struct({ fields: Strings, diff: Schema.String }))
@@ -327,6 +329,36 @@ export const documents = {
         where: optional(Where)
       })
     )
+  }),
+  audit: Schema.Struct({
+    schema: Schema.Literal("sigil.audit/1"),
+    workspace: Schema.String,
+    file: Schema.String,
+    records: Schema.Array(
+      Schema.Struct({
+        seq: Schema.Number,
+        time: Schema.String,
+        kind: Schema.String,
+        run: Schema.String,
+        call: optional(Schema.String),
+        server: optional(Schema.String),
+        prev: Schema.String,
+        payload: Open,
+        hash: Schema.String
+      })
+    ),
+    /** `--since` of the next page. */
+    next: optional(Schema.Number)
+  }),
+  audit_verify: Schema.Struct({
+    schema: Schema.Literal("sigil.audit.verify/1"),
+    ok: Schema.Boolean,
+    records: Schema.Number,
+    /** What `audit.head` says. */
+    head: optional(Schema.Struct({ count: Schema.Number, hash: Schema.String })),
+    faults: Schema.Array(Schema.Struct({ file: Schema.String, line: Schema.Number, why: Schema.String })),
+    /** Faults that are not told one by one. */
+    more_faults: optional(Schema.Number)
   }),
   errors: Schema.Struct({
     schema: Schema.Literal("sigil.errors/1"),

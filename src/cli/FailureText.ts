@@ -35,12 +35,17 @@ export const linesOf = (failure: Failure): ReadonlyArray<Line> => {
   const place = failure.where === undefined ? undefined : placeOf(failure.where)
   const party = failure.where === undefined ? undefined : partyOf(failure.where)
   const candidates = failure.candidates ?? []
+  // Continued lines are indented: a server's words in an error can never look like a line of sigil's own.
+  const [what = "", ...more] = failure.text.split("\n")
+  const [fix = "", ...moreFix] = fixOf(failure).split("\n")
   return [
-    [red("error:"), ` ${failure.text}`],
+    [red("error:"), ` ${what}`],
+    ...more.map((line) => `  ${line}`),
     ...(place === undefined ? [] : [`  at ${place}`]),
     ...(party === undefined ? [] : [`  ${party}`]),
     ...(candidates.length === 0 ? [] : [`  ${didYouMean(candidates)}`]),
-    [bold("fix:"), ` ${fixOf(failure)}`],
+    [bold("fix:"), ` ${fix}`],
+    ...moreFix.map((line) => `  ${line}`),
     [dim("code:"), " ", cyan(failure.code), dim(` (sigil errors ${failure.code})`)]
   ]
 }

@@ -45,17 +45,22 @@ export const textOf = (part: Part): string => (typeof part === "string" ? part :
 export const widthOf = (line: Line): number =>
   partsOf(line).reduce((sum, part) => sum + [...escapeLine(textOf(part))].length, 0)
 
-/** A line as text: escaped, and coloured if `colour`. Newlines and tabs stay. */
-export const render = (line: Line, colour: boolean): string =>
+/**
+ * A line as text: escaped, and coloured if `colour`. A line stays a line, so that nothing from outside can forge
+ * another one; with `block` newlines and tabs stay.
+ */
+export const render = (line: Line, colour: boolean, block = false): string =>
   partsOf(line)
     .map((part) => {
-      const text = escapeBlock(textOf(part))
+      const text = block ? escapeBlock(textOf(part)) : escapeLine(textOf(part))
       return colour && typeof part !== "string" && text !== "" ? `\u001b[${on[part.style]}m${text}\u001b[0m` : text
     })
     .join("")
 
 /** Fewest columns that a clipped cell keeps. */
 const MIN_CELL = 8
+/** Most columns of a cell that is not the last, on a terminal: one long name must not push every row out of sight. */
+const MAX_CELL = 40
 
 const clipLine = (line: Line, width: number): Line => {
   const kept: Array<Part> = []
@@ -72,22 +77,25 @@ const clipLine = (line: Line, width: number): Line => {
 /**
  * Rows as lines with aligned columns, two spaces apart.
  *
- * `width` is the room there is; the last column is clipped to it, which no other is. Without a width (output
- * that is read by a program) nothing is clipped.
+ * `width` is the room there is; the last column is clipped to it, the others to 40. Without a width (output that is
+ * read by a program) nothing is clipped.
  */
 export const table = (rows: ReadonlyArray<ReadonlyArray<Line>>, width?: number): ReadonlyArray<Line> => {
   const columns = rows.reduce((most, row) => Math.max(most, row.length), 0)
   const widths = Array.from({ length: columns }, (_, column) =>
-    rows.reduce((most, row) => Math.max(most, widthOf(row[column] ?? "")), 0)
+    Math.min(
+      width === undefined ? Infinity : MAX_CELL,
+      rows.reduce((most, row) => Math.max(most, widthOf(row[column] ?? "")), 0)
+    )
   )
   const before = widths.slice(0, -1).reduce((sum, one) => sum + one + 2, 0)
   const last = width === undefined ? Infinity : Math.max(MIN_CELL, width - before)
   return rows.map((row) =>
     row.flatMap((cell, column) => {
       if (column === columns - 1) return partsOf(last === Infinity ? oneLine(cell) : clipLine(cell, last))
-      const flat = oneLine(cell)
+      const flat = partsOf(width === undefined ? oneLine(cell) : clipLine(cell, MAX_CELL))
       const isLast = row.slice(column + 1).every((later) => widthOf(later) === 0)
-      return isLast ? flat : [...flat, " ".repeat(Math.max(0, (widths[column] ?? 0) - widthOf(cell)) + 2)]
+      return isLast ? flat : [...flat, " ".repeat(Math.max(0, (widths[column] ?? 0) - widthOf(flat)) + 2)]
     })
   )
 }

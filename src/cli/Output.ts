@@ -30,8 +30,10 @@ export class Output extends Context.Tag("sigil/cli/Output")<
     readonly json: boolean
     /** Prints the document of this command; exactly once, and only with `--json`: without it nothing happens. */
     readonly document: <Name extends DocumentName>(name: Name, value: DocumentOf<Name>) => Effect.Effect<void>
-    /** Lines for people on stdout; nothing with `--json`. */
+    /** Lines for people on stdout; nothing with `--json`. A newline inside one is shown as an escape. */
     readonly text: (lines: ReadonlyArray<Line>) => Effect.Effect<void>
+    /** Content of several lines on stdout, such as a tool's answer; nothing with `--json`. */
+    readonly block: (content: string) => Effect.Effect<void>
     /** A remark on stderr; nothing with `--json`, where it belongs into the document. */
     readonly note: (line: Line) => Effect.Effect<void>
     /** A line of the log on stderr, with `--json` too. */
@@ -58,10 +60,10 @@ export const make = (terminal: Context.Tag.Service<Terminal>, json: boolean): Co
     live = false
     return terminal.writeError(ERASE)
   })
-  const toOut = (lines: ReadonlyArray<Line>): Effect.Effect<void> =>
+  const toOut = (lines: ReadonlyArray<Line>, block = false): Effect.Effect<void> =>
     clear.pipe(
       Effect.zipRight(
-        terminal.write(lines.map((line) => `${render(line, terminal.colour && terminal.stdoutIsTty)}\n`).join(""))
+        terminal.write(lines.map((line) => `${render(line, terminal.colour && terminal.stdoutIsTty, block)}\n`).join(""))
       )
     )
   const toError = (lines: ReadonlyArray<Line>): Effect.Effect<void> =>
@@ -86,8 +88,9 @@ export const make = (terminal: Context.Tag.Service<Terminal>, json: boolean): Co
     json,
     document: (_name, value) => (json ? document(value) : Effect.void),
     text,
+    block: (content) => (json ? Effect.void : toOut([content], true)),
     note: (line) => (json ? Effect.void : toError([line])),
-    log: (line) => toError([line]),
+    log: (line) => toError(typeof line === "string" ? line.split("\n") : [line]),
     progress: (line) =>
       Effect.suspend(() => {
         if (!terminal.stderrIsTty) return Effect.void

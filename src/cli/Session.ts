@@ -1,12 +1,14 @@
 /** What handlers share: the runtime options of this run, the rows of all servers, the snapshot. */
 import * as Effect from "effect/Effect"
 import type { Failure } from "../base/Failure.ts"
-import { Configuration } from "../config/Configuration.ts"
+import { Configuration, type ConfigSnapshot } from "../config/Configuration.ts"
 import { type Entry, nameOf } from "../config/ServerDeclaration.ts"
 import { near } from "../base/Near.ts"
 import type { RuntimeOptions } from "../runtime/Declarations.ts"
 import { Admission } from "../server/Admission.ts"
+import { placeOf } from "./FailureText.ts"
 import { GlobalOptions } from "./GlobalOptions.ts"
+import { Output } from "./Output.ts"
 import { stateOf, type StateOfServer } from "./ServerRow.ts"
 import { UsageError } from "./UsageError.ts"
 
@@ -47,10 +49,49 @@ export const unknownServer = (name: string, names: ReadonlyArray<string>): Failu
     candidates: near(name, names)
   })
 
+/** Codes of problems that cost a whole file: its servers are unknown, not absent. */
+const costly = new Set(["SIGIL_CONFIG_INVALID", "SIGIL_CONFIG_UNREADABLE"])
+
+/** Files that could not be read. */
+export const lostFiles = (facts: ConfigSnapshot): ReadonlyArray<Failure> =>
+  facts.problems.filter(({ code }) => costly.has(code))
+
+/** Says which files could not be read, where a command would otherwise seem to know all servers. */
+export const noteLostFiles = Effect.gen(function* () {
+  const output = yield* Output
+  for (const { text, where } of lostFiles(yield* snapshot)) {
+    yield* output.note(`not read: ${text}${where === undefined ? "" : ` (${placeOf(where) ?? ""})`}`)
+  }
+})
+
+/** Why a name that nothing declares is not there: hidden by another entry, lost with its file, or simply unknown. */
+export const absent = (name: string, facts: ConfigSnapshot): Failure & UsageError => {
+  const hidden = facts.shadowed.find((shadowed) => shadowed.name === name)
+  if (hidden !== undefined) {
+    return new UsageError({
+      code: "SIGIL_UNKNOWN_SERVER",
+      reason: "hidden",
+      text: `The entry '${name}' of scope ${hidden.scope} is hidden by '${hidden.by.name}' of scope ${hidden.by.scope}, which has the same command or URL.`,
+      fix: `Use '${hidden.by.name}', or remove one of the two.`,
+      where: { file: hidden.source.file, line: hidden.source.line, server: name }
+    })
+  }
+  const [lost] = lostFiles(facts)
+  const names = facts.servers.map(nameOf)
+  if (lost === undefined || near(name, names).length > 0) return unknownServer(name, names)
+  return new UsageError({
+    code: lost.code,
+    reason: lost.reason,
+    text: `No server is named '${name}' in what could be read. ${lost.text}`,
+    fix: lost.fix,
+    where: { ...lost.where, server: name }
+  })
+}
+
 /** The row of an exact name. */
 export const rowOf = (name: string) =>
   Effect.gen(function* () {
     const all = yield* rows
     const row = all.find(({ entry }) => nameOf(entry) === name)
-    return row ?? (yield* unknownServer(name, all.map(({ entry }) => nameOf(entry))))
+    return row ?? (yield* absent(name, yield* snapshot))
   })

@@ -22,7 +22,7 @@ export const decodeTrust = (entry: FieldReader): Trust => {
     reader.add(
       reader.missingPath("pinned"),
       reader.object.at,
-      "pin_version = true needs the table pinned with the four values to compare; 'sigil mcp pin NAME' writes them"
+      "pin_version = true needs the table pinned with the four values to compare"
     )
   if (!trust.pinVersion && reader.has("pinned"))
     reader.add(

@@ -14,6 +14,8 @@ import { HostEnvironment } from "../platform/HostEnvironment.ts"
 
 /** Hex digits of the digest in a workspace's directory name. */
 const WORKSPACE_DIGITS = 16
+/** Longest readable part of a project's directory name. */
+const MAX_KEY_LABEL = 80
 /** Longest readable part of a workspace's directory name. */
 const WORKSPACE_LABEL = 40
 
@@ -70,16 +72,9 @@ export interface LocationOptions {
   readonly managedJson?: string | undefined
 }
 
-/** 32-bit FNV-1a over the UTF-8 bytes of a text. */
-const fnv1a = (text: string): number => {
-  let hash = 0x811c9dc5
-  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0
-  return hash
-}
-
 /**
- * Directory name under `projects/` of a project identity (S section 1.6): readable, and with a hash as soon as a
- * character had to be replaced, so that `a b` and `a-b` stay two.
+ * Directory name under `projects/` of a project identity: readable (S section 1.6), and always with a digest. Private
+ * files need no approval, so two projects must never share them: `a/b` and `a-b` read alike.
  */
 export const projectKey = (identity: string): string => {
   const trimmed = identity.replace(/^[\\/]+|[\\/]+$/g, "")
@@ -87,10 +82,10 @@ export const projectKey = (identity: string): string => {
     .replace(/[^A-Za-z0-9._-]/g, "-")
     .replace(/-+/g, "-")
     .replace(/^-|-$/g, "")
-  const unsafe = trimmed.split(/[\\/]/).some((segment) => /[^A-Za-z0-9._-]/.test(segment))
   // A name of dots only would be a directory of the file system's own.
   const name = key === "" || /^\.+$/.test(key) ? "default" : key
-  return unsafe ? `${name}-${fnv1a(identity).toString(16).padStart(8, "0").slice(0, 6)}` : name
+  const digest = createHash("sha256").update(identity).digest("hex").slice(0, WORKSPACE_DIGITS)
+  return `${name.slice(-MAX_KEY_LABEL)}-${digest}`
 }
 
 /** Directory name under `workspaces/` of a workspace: its last name and a digest of its path. */

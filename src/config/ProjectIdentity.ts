@@ -90,3 +90,16 @@ export const projectIdentity = (paths: {
   if (isInside(launch, realPath(paths.home))) return realPath(paths.homeDirectory)
   return gitMainRoot(launch) ?? launch
 }
+
+/**
+ * Where a project file stands inside its checkout: `` for the top, `sub/dir` below it, the absolute directory outside
+ * of any checkout. A worktree has the same places as its main checkout; a copy of a file elsewhere in the repository
+ * has another one.
+ */
+export const placeInProject = (file: string): string => {
+  const directory = path.dirname(file)
+  for (let at = directory; ; at = path.dirname(at)) {
+    if (fs.existsSync(path.join(at, ".git"))) return path.relative(at, directory).split(path.sep).join("/")
+    if (path.dirname(at) === at) return directory
+  }
+}

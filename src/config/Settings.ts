@@ -5,6 +5,7 @@
  * cannot enforce, or one that stands in a table or file that cannot be read, is listed in `unsupportedSafety`, and a
  * listed one refuses every start (spec section 3).
  */
+import { distance } from "fastest-levenshtein"
 import type { Json } from "../base/Json.ts"
 import { SECOND_MS, DAY_MS } from "../base/Units.ts"
 import type { ConfigError } from "./ConfigError.ts"
@@ -23,6 +24,15 @@ const jsonSafetyKeys = ["mcp_policy", "policy_limits", "permissions", "allowed_t
 const jsonSafetyPattern = /"(?:mcpPolicy|mcp_policy|policyLimits|policy_limits|permissions|allowedTools|allowed_tools)"/
 const tomlSafetyPattern =
   /^\s*(?:\[+\s*["']?(?:permission|web|execution)\b|["']?(?:permission|web|execution)["']?\s*[.=]|network_mode\b)/m
+
+/** Whether a key is a safety key but for case and separators. */
+const resemblesSafety = (key: string): boolean => {
+  const plain = key.replace(/[^A-Za-z]/g, "").toLowerCase()
+  return jsonSafetyKeys.some((name) => {
+    const known = name.replaceAll("_", "")
+    return known === plain || distance(known, plain) <= 2
+  })
+}
 
 /** A safety setting that is present and not enforced. */
 export interface UnsupportedSafety {
@@ -113,6 +123,10 @@ export const decodeTomlSettings = (root: LocatedObject, file: string, base: Sett
   workspace?.refuseUnused("workspace")
   if (reader.take("execution") !== undefined) unsupportedSafety.push({ field: "execution", source: file })
   reader.refuseUnused("sigil.toml")
+  // A key that nobody knows may be a safety setting with a typo; what it was to guard is unknown.
+  const [fault] = issues
+  if (fault !== undefined && unsupportedSafety.length === 0)
+    unsupportedSafety.push({ field: fault.field, source: file, why: fault.text })
 
   return {
     settings: {
@@ -144,7 +158,7 @@ export const decodeJsonSettings = (root: LocatedObject, file: string, base: Sett
   const remarks: Issues = []
   const reader = new FieldReader(root, "", "json", issues)
   for (const key of ["mcpServers", "mcp_servers", "$schema"]) reader.takeExact(key)
-  const unsupportedSafety = jsonSafetyKeys.flatMap((name) => {
+  const unsupportedSafety: Array<UnsupportedSafety> = jsonSafetyKeys.flatMap((name) => {
     const property = reader.take(name)
     return property === undefined ? [] : [{ field: property.key, source: file }]
   })
@@ -172,13 +186,16 @@ export const decodeJsonSettings = (root: LocatedObject, file: string, base: Sett
   if (mcpTable !== undefined) remarks.push(...unsupportedSwitches(switches, mcpTable))
   const toolSearch = decodeToolSearch(reader)
   const keepLoaded = reader.strings("tool_search_keep_loaded")
-  for (const property of reader.unused())
+  for (const property of reader.unused()) {
+    if (resemblesSafety(property.key))
+      unsupportedSafety.push({ field: property.key, source: file, why: "it looks like a safety setting and is not spelled as one" })
     remarks.push({
       field: reader.pathOf(property),
       at: property.at,
       reason: "unknown_key",
       text: "settings.json has no key of this name; it is ignored"
     })
+  }
   return {
     settings: {
       ...base,

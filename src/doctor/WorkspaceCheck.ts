@@ -1,10 +1,21 @@
 /** Whether sigil has a workspace to work in and a state directory it can write. */
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
+import * as path from "node:path"
 import type { ConfigSnapshot } from "../config/Configuration.ts"
 import type { Paths } from "../config/Locations.ts"
 import { ensurePrivateDirectory } from "../platform/AtomicFile.ts"
 import { type Finding, fine } from "./Check.ts"
+
+/** Really writes a small file: permissions alone say nothing of a full or read-only disk. */
+const probe = (directory: string): void => {
+  const file = path.join(directory, ".probe")
+  try {
+    fs.writeFileSync(file, Buffer.alloc(4_096), { mode: 0o600, flag: "w" })
+  } finally {
+    fs.rmSync(file, { force: true })
+  }
+}
 
 /** Findings about directories. */
 export const checkWorkspace = (snapshot: ConfigSnapshot, paths: Paths): Effect.Effect<ReadonlyArray<Finding>> =>
@@ -13,8 +24,8 @@ export const checkWorkspace = (snapshot: ConfigSnapshot, paths: Paths): Effect.E
     const writable = yield* ensurePrivateDirectory(state).pipe(
       Effect.andThen(
         Effect.try({
-          try: () => fs.accessSync(state, fs.constants.W_OK),
-          catch: () => "no permission to write"
+          try: () => probe(state),
+          catch: (error) => (error instanceof Error ? error.message : "it cannot be written")
         })
       ),
       Effect.match({

@@ -49,6 +49,15 @@ const initialBytes = (name: string): Buffer | undefined => {
   return undefined
 }
 
+/** The directory of the start. A deleted one has no path any more; what is made of it then does not exist either. */
+const workingDirectory = (): string => {
+  try {
+    return process.cwd()
+  } catch {
+    return process.env["PWD"] ?? "/nonexistent"
+  }
+}
+
 /** The environment of this process. */
 export const layer: Layer.Layer<HostEnvironment> = Layer.sync(HostEnvironment, () => ({
   get: (name) => process.env[name],
@@ -65,7 +74,7 @@ export const layer: Layer.Layer<HostEnvironment> = Layer.sync(HostEnvironment, (
       return false
     }
   },
-  cwd: process.cwd(),
+  cwd: workingDirectory(),
   homeDirectory: process.env["HOME"] ?? os.homedir(),
   platform: process.platform,
   userId: process.getuid?.(),

@@ -20,6 +20,8 @@ export interface Answered {
   readonly identity: string
   readonly name: string
   readonly fingerprint: string
+  /** `placeInProject` of the declaring file. */
+  readonly place: string
   /** The entry with literal values hidden; kept to show a later difference. */
   readonly entry?: JsonObject
 }
@@ -47,6 +49,9 @@ const Stored = Schema.parseJson(
     rejected: Keys,
     approveAllProjects: Keys,
     fingerprints: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), {
+      default: () => ({})
+    }),
+    places: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), {
       default: () => ({})
     }),
     entries: Schema.optionalWith(

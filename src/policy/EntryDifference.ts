@@ -1,22 +1,28 @@
 /**
  * What changed in an entry since it was approved, readable and without secrets: pure.
  *
- * What is kept beside an approval is the entry with every value of `env` and of headers replaced by a short
- * digest, so a difference can be told although no value is ever stored or shown. Templates such as `${TOKEN}`
- * hold no secret and stay.
+ * What is kept beside an approval is the entry with credentials in `env` and headers replaced by a short digest, so
+ * a difference can be told although no credential is ever stored or shown.
  */
 import { createHash } from "node:crypto"
 import { canonicalize } from "json-canonicalize"
+import { isCredentialName, looksLikeCredential } from "../config/Credentials.ts"
 import { isJsonObject, type Json, type JsonObject } from "../base/Json.ts"
 
 const valueFields = new Set(["env", "headers", "http_headers", "httpHeaders", "oauth"])
 
-const digest = (text: string): string =>
-  /^\$\{[^}]*\}$/.test(text) ? text : `[hidden ${createHash("sha256").update(text).digest("hex").slice(0, 8)}]`
+/**
+ * A value as it may be shown: credentials as a digest, everything else as it is. What a repository sets for a server
+ * decides what the server runs (NODE_OPTIONS, PATH), so whoever approves it has to see it.
+ */
+export const shownValue = (name: string, text: string): string =>
+  !/^\$\{[^}]*\}$/.test(text) && (isCredentialName(name) || looksLikeCredential(text))
+    ? `[hidden ${createHash("sha256").update(text).digest("hex").slice(0, 8)}]`
+    : text
 
-const hide = (value: Json | undefined): Json => {
-  if (typeof value === "string") return digest(value)
-  if (isJsonObject(value)) return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, hide(inner)]))
+const hide = (value: Json | undefined, name: string): Json => {
+  if (typeof value === "string") return shownValue(name, value)
+  if (isJsonObject(value)) return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, hide(inner, key)]))
   return value ?? null
 }
 
@@ -25,7 +31,7 @@ export const keepable = (raw: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(raw)
       .filter(([key]) => key !== "enabled")
-      .map(([key, value]) => [key, valueFields.has(key) ? hide(value) : (value ?? null)])
+      .map(([key, value]) => [key, valueFields.has(key) ? hide(value, key) : (value ?? null)])
   )
 
 /** One difference. */

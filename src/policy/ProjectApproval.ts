@@ -15,6 +15,8 @@ export interface Approvals {
   readonly rejected: ReadonlyArray<string>
   readonly approveAllProjects: ReadonlyArray<string>
   readonly fingerprints: { readonly [key: string]: string }
+  /** Where the approved entry's file stands in its checkout; a copy elsewhere is another entry. */
+  readonly places: { readonly [key: string]: string }
   /** The approved entry with literal values hidden, to show what changed later. */
   readonly entries: { readonly [key: string]: JsonObject }
 }
@@ -25,6 +27,7 @@ export const emptyApprovals: Approvals = {
   rejected: [],
   approveAllProjects: [],
   fingerprints: {},
+  places: {},
   entries: {}
 }
 
@@ -48,6 +51,8 @@ export interface Subject {
   readonly identity: string
   readonly name: string
   readonly fingerprint: string
+  /** `placeInProject` of the declaring file. */
+  readonly place: string
   /** Whether "approve all" may cover it. */
   readonly coverable: boolean
 }
@@ -64,7 +69,8 @@ export const decide = (stored: Approvals, subject: Subject): Decision => {
   if (stored.rejected.includes(key)) return { _tag: "Rejected" }
   const approved = stored.approved.includes(key)
   const known = Object.hasOwn(stored.fingerprints, key) ? stored.fingerprints[key] : undefined
-  if (approved && known === subject.fingerprint) return { _tag: "Approved", why: "approved as it is written now" }
+  const place = Object.hasOwn(stored.places, key) ? stored.places[key] : undefined
+  if (approved && known === subject.fingerprint && place === subject.place) return { _tag: "Approved", why: "approved as it is written now" }
   if (subject.coverable && stored.approveAllProjects.includes(subject.identity)) {
     return { _tag: "Approved", why: "covered by 'approve --all' of this project" }
   }
@@ -74,7 +80,7 @@ export const decide = (stored: Approvals, subject: Subject): Decision => {
 /** The answers after one decision; approving and rejecting exclude each other. */
 export const record = (
   stored: Approvals,
-  subject: { readonly identity: string; readonly name: string; readonly fingerprint: string },
+  subject: Pick<Subject, "identity" | "name" | "fingerprint" | "place">,
   decision: "approved" | "rejected",
   entry: JsonObject | undefined
 ): Approvals => {
@@ -91,6 +97,7 @@ export const record = (
       ...drop(stored.fingerprints),
       ...(approving ? [[key, subject.fingerprint] as const] : [])
     ]),
+    places: Object.fromEntries([...drop(stored.places), ...(approving ? [[key, subject.place] as const] : [])]),
     entries: Object.fromEntries([
       ...drop(stored.entries),
       ...(approving && entry !== undefined ? [[key, entry] as const] : [])

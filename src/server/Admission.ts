@@ -15,6 +15,7 @@ import type { ConfigError } from "../config/ConfigError.ts"
 import type { ConfigSnapshot } from "../config/Configuration.ts"
 import { expand, type ExpandedEndpoint } from "../config/Expansion.ts"
 import { approvalFingerprint } from "../config/Fingerprint.ts"
+import { placeInProject } from "../config/ProjectIdentity.ts"
 import { type Entry, inProcessCommand, type ServerDeclaration, type StdioEndpoint } from "../config/ServerDeclaration.ts"
 import { resolve } from "../platform/Executable.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
@@ -133,7 +134,11 @@ const companyLimit: Gate = (state) =>
     return yield* new AdmissionError({
       code: "SIGIL_SAFETY_UNSUPPORTED",
       reason: "safety_setting_not_supported_yet",
-      text: `'${safety.field}' in ${safety.source} is a safety setting that this version cannot enforce yet, so no server is started.`,
+      text:
+        safety.why === undefined
+          ? `'${safety.field}' in ${safety.source} is a safety setting that this version cannot enforce yet, so no server is started.`
+          : `'${safety.field}' in ${safety.source} cannot be used (${safety.why}), so what it is to guard is unknown and no server is started.`,
+      fix: safety.why === undefined ? undefined : "Correct the file; 'sigil doctor' names each place.",
       where: { file: safety.source, field: safety.field, server: declaration.name, operation: "company_limit" }
     })
   })
@@ -173,6 +178,7 @@ const makeGates = (
         identity,
         name: declaration.name,
         fingerprint: approvalFingerprint(declaration.raw),
+        place: placeInProject(declaration.source.file),
         coverable: ProjectApproval.leftOutOfAll(declaration) === undefined
       })
       switch (decision._tag) {
@@ -318,13 +324,17 @@ const stdioOnly = (
         where: located(declaration, "grants", "url")
       })
 
-/** A written `cwd` counts from the declaring file; otherwise a server runs in the workspace (R section 3.8). */
+/**
+ * A written `cwd` counts from the declaring file; otherwise a server runs in the workspace (R section 3.8). A project
+ * entry always runs beside its own file: an approval is shared by all directories of a repository, so where sigil was
+ * started must not decide which script a relative command names.
+ */
 const workingDirectory = (declaration: ServerDeclaration, endpoint: StdioEndpoint, snapshot: ConfigSnapshot): string =>
-  endpoint.cwd === undefined
+  endpoint.cwd === undefined && declaration.scope !== "project"
     ? snapshot.workspace
     : path.resolve(
         path.isAbsolute(declaration.source.file) ? path.dirname(declaration.source.file) : snapshot.workspace,
-        endpoint.cwd
+        endpoint.cwd ?? "."
       )
 
 /** Admission over the host's environment and the stored decisions. */

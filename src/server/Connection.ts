@@ -314,7 +314,9 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
             code: "SIGIL_CALL_TIMEOUT",
             reason: "timeout",
             text: `The server '${server}' did not answer '${given.operation}' within ${given.deadlineMs} ms.`,
-            fix: `Raise ${given.deadlineField} of '${server}' if the work needs longer.`,
+            fix: given.deadlineField.startsWith("--")
+              ? `Give a longer ${given.deadlineField} if the work needs it.`
+              : `Raise ${given.deadlineField} of '${server}' if the work needs longer.`,
             where: { server, operation: given.operation, field: given.deadlineField },
             details: { timeout_ms: given.deadlineMs }
           }),
@@ -332,6 +334,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
                   code: "SIGIL_LIMIT_EXCEEDED",
                   reason: "frame_too_large",
                   text: `The request '${given.operation}' is larger than ${MAX_FRAME_BYTES} bytes; nothing was sent.`,
+                  fix: "Send less at a time, for instance a path instead of the content.",
                   where: { server, operation: given.operation },
                   details: { limit_bytes: MAX_FRAME_BYTES, observed_at_least_bytes: MAX_FRAME_BYTES + 1 }
                 })

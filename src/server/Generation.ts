@@ -185,6 +185,7 @@ export const open = (
         pending.end = () =>
           connection.end({ reason: "secret_gate", text: "The workspace root holds a secret that the server may not have." })
         const agreed = yield* handshake(connection, declaration, remaining)
+        const info = { name: secrets.redactText(agreed.info.name), version: secrets.redactText(agreed.info.version) }
         const listing = Notices.declares(agreed.capabilities, "tools")
           ? yield* listAll(connection, {
               server,
@@ -208,8 +209,9 @@ export const open = (
           declaration,
           connection,
           ...agreed,
+          info,
           tools: listing.items,
-          warnings: listing.warnings,
+          warnings: [...declaration.warnings, ...listing.warnings],
           readyMs: clock.unsafeCurrentTimeMillis() - begun,
           wire,
           notices,
@@ -255,7 +257,11 @@ const startError = (
     code,
     reason: failure.reason,
     text: secrets.redactText(headline) + help.text,
-    fix: help.fix ?? (timedOut ? `Raise startup_timeout_secs of '${server}'.` : failure.fix),
+    fix:
+      help.fix ??
+      (timedOut
+        ? `Raise ${admitted.declaration.format === "toml" ? "startup_timeout_secs" : "startupTimeoutSecs (or timeout, in ms)"} of '${server}'.`
+        : failure.fix),
     where: { ...failure.where, server },
     details: {
       ...failure.details,

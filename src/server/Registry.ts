@@ -46,6 +46,8 @@ export class Registry extends Context.Tag("sigil/server/Registry")<
       name: string,
       options?: { readonly onOpen?: Generation.OnOpen; readonly networkApproved?: boolean }
     ) => Effect.Effect<Generation.Generation, ActivationError>
+    /** Whether a server's start waits for its turn behind others (`activating (queued)`, spec section 7). */
+    readonly isQueued: (name: string) => boolean
     /** The verdict of each gate for a server; starts nothing. */
     readonly explain: (name: string) => Effect.Effect<ReadonlyArray<Verdict>, AdmissionError>
     /** Closes every generation; the reports in the order of starts. */
@@ -55,6 +57,8 @@ export class Registry extends Context.Tag("sigil/server/Registry")<
 
 /** A start under way or done, with the scope that owns it. */
 interface Slot {
+  /** Whether its turn to start has come; the budget of the start counts from then. */
+  turn: boolean
   /** Set when the start is done. */
   generation?: Generation.Generation
   readonly scope: Scope.CloseableScope
@@ -89,7 +93,14 @@ const make = (startsAtATime: number) =>
     const start = (entry: Entry, slot: Slot, onOpen: Generation.OnOpen | undefined, networkApproved: boolean) =>
       admission.admit(entry, { snapshot, networkApproved }).pipe(
         // The budget of a start begins when its turn comes: it is counted inside `Generation.open`.
-        Effect.flatMap((admitted) => turns.withPermits(1)(Generation.open(admitted, onOpen))),
+        Effect.flatMap((admitted) =>
+          turns.withPermits(1)(
+            Effect.suspend(() => {
+              slot.turn = true
+              return Generation.open(admitted, onOpen)
+            })
+          )
+        ),
         Scope.extend(slot.scope),
         Effect.provide(context)
       )
@@ -118,6 +129,7 @@ const make = (startsAtATime: number) =>
             yield* retire(name, open)
           }
           const slot: Slot = {
+            turn: false,
             scope: yield* Scope.fork(outer, ExecutionStrategy.sequential),
             started: yield* Deferred.make<Generation.Generation, ActivationError>()
           }
@@ -148,6 +160,7 @@ const make = (startsAtATime: number) =>
       snapshot,
       find,
       activate,
+      isQueued: (name) => slots.get(name)?.turn === false,
       explain: (name) =>
         Effect.flatMap(find(name), (entry) => admission.explain(entry, { snapshot, networkApproved: false })),
       closeAll: Effect.gen(function* () {

@@ -35,7 +35,7 @@ export const layer = (directory: string): Layer.Layer<ServerLog> =>
     save: (server, text) =>
       update(path.join(directory, fileName(server)), () => Effect.succeed(text)).pipe(
         Effect.asVoid,
-        Effect.catchAll((error) => Effect.logWarning(`The log of server '${server}' was not kept: ${error.text}`))
+        Effect.catchAll((error) => Effect.logDebug(`The log of server '${server}' was not kept: ${error.text}`))
       ),
     read: (server) => readText(path.join(directory, fileName(server)))
   })

@@ -23,7 +23,8 @@ export interface Member {
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 // baggage-octet: visible ASCII but for the quote, comma, semicolon and backslash.
 const octets = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/
-const property = /^[ \t]*[!#$%&'*+\-.^_`|~0-9A-Za-z]+[ \t]*(?:=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*[ \t]*)?$/
+const property =
+  /^[ \t]*[!#$%&'*+\-.^_`|~0-9A-Za-z]+[ \t]*(?:=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*[ \t]*)?$/
 
 const trim = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "")
 
@@ -33,7 +34,9 @@ const decode = (text: string): string => {
   try {
     return decodeURIComponent(text)
   } catch {
-    const bytes = text.replace(/%([0-9A-Fa-f]{2})/g, (_, pair: string) => String.fromCharCode(Number.parseInt(pair, 16)))
+    const bytes = text.replace(/%([0-9A-Fa-f]{2})/g, (_, pair: string) =>
+      String.fromCharCode(Number.parseInt(pair, 16))
+    )
     return Buffer.from(bytes, "latin1").toString("utf8")
   }
 }

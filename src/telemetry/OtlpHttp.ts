@@ -27,7 +27,12 @@ export type Answer =
   /** The collector took it; `rejected` items were refused by a partial success, `message` is the collector's. */
   | { readonly _tag: "Accepted"; readonly rejected: number; readonly message: string | undefined }
   /** The collector answered with a status that is no success. */
-  | { readonly _tag: "Refused"; readonly status: number; readonly retryable: boolean; readonly afterMs: number | undefined }
+  | {
+      readonly _tag: "Refused"
+      readonly status: number
+      readonly retryable: boolean
+      readonly afterMs: number | undefined
+    }
   /** No answer: the code of the system's error, or `timeout`. */
   | { readonly _tag: "Unreachable"; readonly code: string }
 
@@ -47,7 +52,10 @@ export const retryAfterMs = (header: string | undefined, now: number): number | 
 }
 
 /** The partial success in the body of an answer; a body that is none counts as a full success. */
-const partial = (body: string, rejectedKey: string): { readonly rejected: number; readonly message: string | undefined } => {
+const partial = (
+  body: string,
+  rejectedKey: string
+): { readonly rejected: number; readonly message: string | undefined } => {
   try {
     const answer: unknown = JSON.parse(body)
     const part = isJsonObject(answer) ? own(answer, "partialSuccess") : undefined
@@ -63,7 +71,8 @@ const partial = (body: string, rejectedKey: string): { readonly rejected: number
   }
 }
 
-const codeOf = (error: Error): string => ("code" in error && typeof error.code === "string" ? error.code : "connection_failed")
+const codeOf = (error: Error): string =>
+  "code" in error && typeof error.code === "string" ? error.code : "connection_failed"
 
 const compress = promisify(gzip)
 

@@ -63,7 +63,11 @@ const statusOf = (span: RecordedSpan, redact: Redact): JsonObject => {
   if (Exit.isSuccess(exit) && type === undefined) return { code: STATUS_UNSET }
   const failure = Exit.isFailure(exit) ? Cause.failureOption(exit.cause) : undefined
   const reason =
-    failure?._tag === "Some" && isFailure(failure.value) ? failure.value.reason : typeof type === "string" ? type : undefined
+    failure?._tag === "Some" && isFailure(failure.value)
+      ? failure.value.reason
+      : typeof type === "string"
+        ? type
+        : undefined
   return { code: STATUS_ERROR, ...(reason === undefined ? {} : { message: redact(reason) }) }
 }
 

@@ -50,17 +50,17 @@ type Signal = keyof typeof signals
 
 const text = (get: Get, name: string): string => (get(name) ?? "").trim()
 
-/** Whether anything is asked for at all; the exporter is loaded only then. */
-export const isWanted = (get: Get): boolean =>
-  text(get, "OTEL_SDK_DISABLED").toLowerCase() !== "true" &&
-  ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"].some(
-    (name) => text(get, name) !== ""
-  )
-
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
 /** Headers that the exporter sets itself, or that would break the request. */
-const ownHeaders = new Set(["content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "host"])
+const ownHeaders = new Set([
+  "content-type",
+  "content-length",
+  "content-encoding",
+  "transfer-encoding",
+  "connection",
+  "host"
+])
 
 /** `key=value,key=value` with percent-encoded values; `undefined` when it is not of that form. */
 export const parsePairs = (list: string): ReadonlyArray<readonly [string, string]> | undefined => {
@@ -78,7 +78,7 @@ export const parsePairs = (list: string): ReadonlyArray<readonly [string, string
   return pairs
 }
 
-/** Reads all variables. Call it only when `isWanted`. */
+/** Reads all variables. */
 export const read = (get: Get): Settings => {
   const problems: Array<string> = []
   const either = (signal: Signal, what: string): string =>
@@ -133,7 +133,9 @@ export const read = (get: Get): Settings => {
     const url = address(signal)
     if (url === undefined) return undefined
     if (either(signal, "PROTOCOL").toLowerCase() === "grpc") {
-      problems.push(`OTLP over gRPC is not spoken here; set OTEL_EXPORTER_OTLP_PROTOCOL=http/json. No ${signal} are exported.`)
+      problems.push(
+        `OTLP over gRPC is not spoken here; set OTEL_EXPORTER_OTLP_PROTOCOL=http/json. No ${signal} are exported.`
+      )
       return undefined
     }
     const headers = Redacted.make(headersOf(signal, url))

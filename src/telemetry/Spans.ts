@@ -117,7 +117,10 @@ export const operation = <A, E, R>(
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   withListener(
-    { name: method, attributes: { ...base(facts), [Attribute.method]: method, [Attribute.generation]: facts.generation } },
+    {
+      name: method,
+      attributes: { ...base(facts), [Attribute.method]: method, [Attribute.generation]: facts.generation }
+    },
     errorTypeOf,
     () => effect
   )
@@ -187,7 +190,8 @@ export const exchange = <E, R>(
       : Effect.contextWithEffect((context: Context.Context<never>) =>
           Effect.clockWith((clock) => {
             const around = spanIn(context)
-            const span = around?._tag === "Span" && around.attributes.get(Attribute.method) === method ? around : undefined
+            const span =
+              around?._tag === "Span" && around.attributes.get(Attribute.method) === method ? around : undefined
             const attributes = { ...base(facts), ...named(method, params) }
             if (span !== undefined) describe(span, facts, attributes, params)
             const begun = clock.unsafeCurrentTimeMillis()

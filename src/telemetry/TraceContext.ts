@@ -42,7 +42,10 @@ export interface Remote {
 }
 
 /** What travels beside the ids; kept in the context of the external span that stands for the remote one. */
-class Companions extends Context.Tag("sigil/telemetry/TraceContext/Companions")<Companions, Pick<Remote, "state" | "baggage">>() {}
+class Companions extends Context.Tag("sigil/telemetry/TraceContext/Companions")<
+  Companions,
+  Pick<Remote, "state" | "baggage">
+>() {}
 
 const hex = (length: number): RegExp => new RegExp(`^(?!0{${length}})[0-9a-f]{${length}}$`)
 const traceIdForm = hex(32)

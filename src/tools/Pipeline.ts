@@ -114,7 +114,7 @@ const make = Effect.gen(function* () {
         text: `The server '${generation.server}' has no tool '${name}'.`,
         fix: `Run 'sigil mcp tools ${generation.server}' for the names.`,
         where,
-        candidates: near(name, names)
+        candidates: near(name, names).map(secrets.redactText)
       })
     }
     if (tool.status === "available") return Effect.succeed(tool)

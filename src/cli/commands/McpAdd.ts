@@ -15,8 +15,8 @@ const shape = shapeOf({
       does: "a command with its arguments"
     },
     {
-      line: "sigil mcp add --inherit-env GITHUB_TOKEN gh -- gh-mcp --read-only",
-      does: "let the server see one variable of yours"
+      line: "sigil mcp add --scope user --inherit-env GITHUB_TOKEN gh -- gh-mcp --read-only",
+      does: "for you; the server sees one variable of yours"
     },
     {
       line: "sigil mcp add docs https://mcp.example.com/mcp --bearer-token-env-var DOCS_TOKEN",

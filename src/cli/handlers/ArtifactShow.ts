@@ -33,6 +33,6 @@ export const handler: Handler<Input> = ({ args, options }) =>
       yield* writeBytes(target, bytes)
       yield* output.note(`Saved ${bytes.length} bytes to ${target}`)
     } else if (text === undefined) yield* output.text([`Binary content, ${bytes.length} bytes: ${file}`])
-    else yield* output.text([text])
+    else yield* output.block(text)
     return 0
   }).pipe(Effect.provide(KeptResults.layer))

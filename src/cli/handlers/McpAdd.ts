@@ -107,8 +107,21 @@ export const handler: Handler<Input> = (input) =>
       if (options.settings && options.scope !== undefined && options.scope !== "user") {
         return yield* usage(path, "--settings goes with scope user.")
       }
+      if (!url && /^[a-z][a-z0-9+.-]*:\/\//i.test(args.command) && !input.dashes) {
+        return yield* usage(path, `'${args.command}' is neither a command nor an http, https, ws or wss URL.`)
+      }
       const facts = yield* snapshot
       const scope = options.scope ?? (url || options.settings ? "user" : "project")
+      if (scope === "project" && options["inherit-env"].length > 0) {
+        return yield* usage(path, "A project entry cannot grant variables of yours: the file is shared.", {
+          fix: "Add --scope user, or --scope local for this project only."
+        })
+      }
+      if (scope === "project" && (options.approval === "allow" || options.trust === "official")) {
+        return yield* usage(path, "A project entry cannot loosen trust: the file is shared.", {
+          fix: "Add --scope user, or --scope local for this project only."
+        })
+      }
       const wanted = targetOf(scope, locations, { ...facts, settings: options.settings })
       const existing = facts.servers.find((entry) => nameOf(entry) === args.name)
       const elsewhere = existing === undefined ? undefined : declaredIn(existing)

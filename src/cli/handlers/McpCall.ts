@@ -68,7 +68,7 @@ const present = (input: Input, outcome: CallOutcome) =>
     if (input.options.save !== undefined) yield* save(input.options.save, outcome)
     yield* output.progress("")
     yield* output.document("call", callDocument(outcome, shown))
-    if (shown.text !== "" || shown.content.length === 0) yield* output.text([shown.text === "" ? "(no output)" : shown.text])
+    if (shown.text !== "" || shown.content.length === 0) yield* output.block(shown.text === "" ? "(no output)" : shown.text)
     for (const warning of outcome.warnings) yield* output.note(`warning: ${warning}`)
     if (outcome.outputProblem !== undefined) {
       if (!output.json) yield* output.failure(outcome.outputProblem)
@@ -107,7 +107,7 @@ export const handler: Handler<Input> = (input) =>
       const { args, options } = input
       const registry = yield* Registry
       const pipeline = yield* Pipeline
-      const target = readTarget(registry.snapshot.servers, args.target, args.words)
+      const target = readTarget(registry.snapshot, args.target, args.words)
       if ("_tag" in target) return yield* target
       const make = yield* readArguments({ words: target.rest, args: options.args })
       const server = yield* owner(target.servers, target.tool)

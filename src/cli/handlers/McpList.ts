@@ -2,7 +2,6 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
 import { SECOND_MS } from "../../base/Units.ts"
 import { nameOf } from "../../config/ServerDeclaration.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
@@ -47,8 +46,10 @@ const connect = (all: ReadonlyArray<Row>, totalMs: number) =>
       all,
       (row): Effect.Effect<Shown> => {
         if (row.state.state !== "configured") return Effect.succeed({ row, state: row.state })
-        return registry.activate(nameOf(row.entry)).pipe(
-          Effect.timeoutOption(Duration.millis(totalMs)),
+        const name = nameOf(row.entry)
+        return registry.activate(name).pipe(
+          // Looked at before the start is given up: afterwards it is no longer queued.
+          Effect.raceFirst(Effect.map(Effect.sleep(Duration.millis(totalMs)), () => registry.isQueued(name))),
           Effect.exit,
           Effect.map((exit): Shown => {
             if (Exit.isFailure(exit)) {
@@ -56,11 +57,15 @@ const connect = (all: ReadonlyArray<Row>, totalMs: number) =>
               const reason = failure === undefined ? {} : { reason: { code: failure.code, message: failure.text } }
               return { row, state: { state: "failed", ...reason } }
             }
-            if (Option.isNone(exit.value)) {
+            if (exit.value === true) {
+              const message = `queued: its turn to start did not come within ${totalMs} ms; other servers hold the places.`
+              return { row, state: { state: "activating", reason: { code: "SIGIL_START_TIMEOUT", message } } }
+            }
+            if (exit.value === false) {
               const message = `Not ready within ${totalMs} ms in all.`
               return { row, state: { state: "failed", reason: { code: "SIGIL_START_TIMEOUT", message } } }
             }
-            return { row, state: { state: "ready" }, status: statusOf(exit.value.value) }
+            return { row, state: { state: "ready" }, status: statusOf(exit.value) }
           })
         )
       },

@@ -4,15 +4,15 @@ import { variablesOf } from "../../config/Expansion.ts"
 import { approvalFingerprint } from "../../config/Fingerprint.ts"
 import { nameOf, type ServerDeclaration } from "../../config/ServerDeclaration.ts"
 import { ApprovalStore } from "../../policy/ApprovalStore.ts"
-import { difference, keepable } from "../../policy/EntryDifference.ts"
+import { difference, keepable, shownValue } from "../../policy/EntryDifference.ts"
 import { type Approvals, keyOf, leftOutOfAll } from "../../policy/ProjectApproval.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
 import type { Input } from "../commands/McpPending.ts"
 import type { Handler } from "../Handler.ts"
-import { bold, green, type Line, red } from "../Markup.ts"
+import { bold, green, type Line, red, yellow } from "../Markup.ts"
 import { Output } from "../Output.ts"
 import { quoted, shownCommand, shownUrl, transportOf } from "../ServerRow.ts"
-import { rowOf, rows, runtimeOptions, snapshot } from "../Session.ts"
+import { noteLostFiles, rowOf, rows, runtimeOptions, snapshot } from "../Session.ts"
 
 const changeOf = (declaration: ServerDeclaration, identity: string, stored: Approvals) => {
   const before = stored.entries[keyOf(identity, declaration.name)]
@@ -27,6 +27,9 @@ const itemOf = (declaration: ServerDeclaration, identity: string, stored: Approv
     source: { file: source.file, line: source.line },
     transport: transportOf(endpoint),
     ...(endpoint._tag === "stdio" ? { command: shownCommand(endpoint) } : { url: shownUrl(endpoint) }),
+    ...(endpoint._tag === "stdio" && Object.keys(endpoint.env).length > 0
+      ? { env: Object.fromEntries(Object.entries(endpoint.env).map(([name, value]) => [name, shownValue(name, value)])) }
+      : {}),
     variables: [...new Set(variablesOf(declaration).map(({ name }) => name))].sort(),
     fingerprint: approvalFingerprint(declaration.raw),
     ...(change === undefined ? {} : { change })
@@ -35,11 +38,15 @@ const itemOf = (declaration: ServerDeclaration, identity: string, stored: Approv
 
 type Item = ReturnType<typeof itemOf>
 
+/** Variables that change which program or library is loaded. */
+const steersCode = (name: string): boolean =>
+  /^(?:PATH|NODE_OPTIONS|NODE_PATH|LD_PRELOAD|LD_LIBRARY_PATH|LD_AUDIT|DYLD_.*|PYTHON(?:PATH|STARTUP|HOME)|RUBYOPT|RUBYLIB|PERL5(?:OPT|LIB)|JAVA_TOOL_OPTIONS|BASH_ENV|ENV|GIT_(?:SSH|EXEC_PATH).*|npm_config_.*)$/i.test(name)
+
 const coloured = (line: string): Line => (line.startsWith("-") ? red(`    ${line}`) : green(`    ${line}`))
 
 const describe = (item: Item, declaration: ServerDeclaration): ReadonlyArray<Line> => {
   const { endpoint } = declaration
-  const names = endpoint._tag === "stdio" ? Object.keys(endpoint.env) : Object.keys(endpoint.headers)
+  const values = Object.entries(endpoint._tag === "stdio" ? endpoint.env : endpoint.headers)
   const left = leftOutOfAll(declaration)
   return [
     [bold(item.name), item.change === undefined ? "" : " (changed since it was approved)"],
@@ -49,7 +56,10 @@ const describe = (item: Item, declaration: ServerDeclaration): ReadonlyArray<Lin
       : `  would call ${shownUrl(endpoint)}`,
     ...(endpoint._tag === "stdio" && endpoint.cwd !== undefined ? [`  in         ${endpoint.cwd}`] : []),
     `  reads      ${item.variables.length === 0 ? "no variables of yours" : item.variables.join(", ")}`,
-    ...(names.length === 0 ? [] : [`  sets       ${names.join(", ")}`]),
+    ...values.map(([name, value], index) => `  ${index === 0 ? "sets " : "     "}      ${name}=${quoted(shownValue(name, value))}`),
+    ...values
+      .filter(([name]) => steersCode(name))
+      .map(([name]) => [yellow("  warning"), `    ${name} decides which code runs`]),
     ...(left === undefined ? [] : [`  note       'approve --all' does not cover it: ${left}`]),
     ...(item.change === undefined ? [] : ["  changed", ...item.change.diff.split("\n").map(coloured)]),
     ""
@@ -78,6 +88,7 @@ export const handler: Handler<Input> = ({ args }) =>
       if (args.name !== undefined && wanted[0]?.entry._tag === "Broken") return yield* wanted[0].entry.broken.error
       if (items.length === 0) {
         yield* output.text([`Nothing is pending for ${projectIdentity}.`])
+        yield* noteLostFiles
         return 0
       }
       for (const [index, item] of items.entries()) {

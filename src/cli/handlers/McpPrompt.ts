@@ -77,7 +77,8 @@ export const handler: Handler<Input> = ({ args, options }) =>
       })
       for (const { role, content } of bounded) {
         const one = yield* show({ content: [content] }, { limits: noLimits, escape: true, keep: () => Effect.succeed(undefined) })
-        yield* output.text([bold(`${role}:`), one.text, ""])
+        yield* output.text([bold(`${role}:`)])
+        yield* output.block(`${one.text}\n`)
       }
       return yield* finish(registry, 0)
     }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)))

@@ -72,7 +72,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
           warnings: outcome.warnings
         })
       })
-      yield* output.text([shown.text === "" ? "(empty)" : shown.text])
+      yield* output.block(shown.text === "" ? "(empty)" : shown.text)
       for (const warning of outcome.warnings) yield* output.note(`warning: ${warning}`)
       return yield* finish(registry, 0)
     }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)))

@@ -53,8 +53,8 @@ export const handler: Handler<Input> = ({ args, options }) =>
       const found = search(named, query).slice(0, Math.max(1, options.limit))
       const matches = found.map(({ tool, score }) => ({
         server: tool.server,
-        name: tool.name,
-        visible_name: tool.visibleName,
+        name: secrets.redactText(tool.name),
+        visible_name: secrets.redactText(tool.visibleName),
         score,
         description: secrets.redactText(tool.description)
       }))

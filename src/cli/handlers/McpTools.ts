@@ -19,7 +19,7 @@ import type { Handler } from "../Handler.ts"
 import { bold, dim, red, yellow } from "../Markup.ts"
 import { Output } from "../Output.ts"
 import type { ShownState } from "../ServerRow.ts"
-import { type Row, rowOf, rows, runtimeOptions } from "../Session.ts"
+import { noteLostFiles, type Row, rowOf, rows, runtimeOptions } from "../Session.ts"
 
 /** One server's part of the answer. */
 interface Part {
@@ -45,8 +45,8 @@ const partOf = (row: Row, all: boolean) =>
   })
 
 const toolDocument = (tool: CatalogTool, redactor: { redactText: (text: string) => string; redactSchema: (schema: object) => unknown }) => ({
-  name: tool.name,
-  visible_name: tool.visibleName,
+  name: redactor.redactText(tool.name),
+  visible_name: redactor.redactText(tool.visibleName),
   ...(tool.title === undefined ? {} : { title: redactor.redactText(tool.title) }),
   description: redactor.redactText(tool.description),
   // A definition that was refused is not repeated: it may be megabytes, or too deep to print.
@@ -95,7 +95,7 @@ const print = (parts: ReadonlyArray<Part>) =>
         ""
       ])
       const cells = tools.map((tool) => [
-        tool.status === "available" ? `  ${tool.name}` : ["  ", dim(tool.name)],
+        tool.status === "available" ? `  ${redactor.redactText(tool.name)}` : ["  ", dim(redactor.redactText(tool.name))],
         tool.status === "available" ? `${tokensOf(tool)}` : red(tool.status),
         tool.status === "available"
           ? clip(redactor.redactText(tool.description).replace(/\s+/g, " ").trim(), 400)
@@ -122,7 +122,7 @@ const printFor = (provider: Provider, parts: ReadonlyArray<Part>) =>
       .filter(({ status }) => status !== "available")
       .map(({ server, name, status, reason }) => ({ server, name, reason: reason?.message ?? status }))
     yield* output.document("tools_for", { schema: "sigil.mcp.tools_for/1", provider, tools, left_out: left })
-    yield* output.text([stringify(tools, 2)])
+    yield* output.block(stringify(tools, 2))
     for (const { server, name, reason } of left) yield* output.note(`left out: ${name} of ${server}: ${reason}`)
     for (const { server, state, failure } of parts) {
       if (failure !== undefined) yield* output.note(`not included: ${server}: ${failure.text}`)
@@ -156,6 +156,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
         return yield* finish(registry, 0)
       }
       if (parts.length === 0) yield* output.text(["No servers are declared.", "Declare one: sigil mcp add NAME COMMAND…"])
+      yield* noteLostFiles
       yield* print(parts)
       return yield* finish(registry, 0)
     }).pipe(Effect.provide(Sigil.layer(run)))
