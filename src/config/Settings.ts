@@ -30,7 +30,7 @@ const resemblesSafety = (key: string): boolean => {
   const plain = key.replace(/[^A-Za-z]/g, "").toLowerCase()
   return jsonSafetyKeys.some((name) => {
     const known = name.replaceAll("_", "")
-    return known === plain || distance(known, plain) <= 2
+    return known === plain || distance(known, plain) <= 3
   })
 }
 

@@ -6,10 +6,12 @@
  */
 import { createHash } from "node:crypto"
 import { canonicalize } from "json-canonicalize"
-import { isCredentialName, looksLikeCredential } from "../config/Credentials.ts"
+import { isCredentialName, literalCredentials, looksLikeCredential } from "../config/Credentials.ts"
 import { isJsonObject, type Json, type JsonObject } from "../base/Json.ts"
 
 const valueFields = new Set(["env", "headers", "http_headers", "httpHeaders", "oauth"])
+
+const digest = (text: string): string => `[hidden ${createHash("sha256").update(text).digest("hex").slice(0, 8)}]`
 
 /**
  * A value as it may be shown: credentials as a digest, everything else as it is. What a repository sets for a server
@@ -17,7 +19,7 @@ const valueFields = new Set(["env", "headers", "http_headers", "httpHeaders", "o
  */
 export const shownValue = (name: string, text: string): string =>
   !/^\$\{[^}]*\}$/.test(text) && (isCredentialName(name) || looksLikeCredential(text))
-    ? `[hidden ${createHash("sha256").update(text).digest("hex").slice(0, 8)}]`
+    ? digest(text)
     : text
 
 const hide = (value: Json | undefined, name: string): Json => {
@@ -26,12 +28,20 @@ const hide = (value: Json | undefined, name: string): Json => {
   return value ?? null
 }
 
+const hiddenArguments = (args: ReadonlyArray<Json>): Json => {
+  const secret = new Set(literalCredentials({ args }).map(({ field }) => field))
+  return args.map((arg, index) => (typeof arg === "string" && secret.has(`args[${index}]`) ? digest(arg) : arg))
+}
+
 /** The entry as it may be kept beside its approval. */
 export const keepable = (raw: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(raw)
       .filter(([key]) => key !== "enabled")
-      .map(([key, value]) => [key, valueFields.has(key) ? hide(value, key) : (value ?? null)])
+      .map(([key, value]) => {
+        if (key === "args" && Array.isArray(value)) return [key, hiddenArguments(value)]
+        return [key, valueFields.has(key) ? hide(value, key) : (value ?? null)]
+      })
   )
 
 /** One difference. */

@@ -19,7 +19,7 @@ describe("Help", () => {
     for (const { shape } of commands) {
       const shown = text(shape.path)
       assert.include(shown, `\nUsage\n  sigil ${shape.path.join(" ")}`)
-      for (const name of Object.keys(shape.options)) assert.include(shown, `  --${name}`)
+      for (const name of Object.keys(shape.options)) assert.include(shown, `--${name}`)
       for (const { label } of shape.args) assert.include(shown, `  ${label}`)
       for (const alias of shape.aliases ?? []) assert.include(shown, `mcp ${alias}`)
       assert.include(shown, "\nExamples\n")

@@ -174,7 +174,7 @@ describe("servers that fail", () => {
   it("a mute server is exit 3 within its start budget, naming the field", async () => {
     const { document, code } = await project.document("error", [...inline("odd", [odd, "mute"], { timeout: 300 }), "mcp", "tools", "odd"])
     assert.deepEqual([code, document.error.code], [3, "SIGIL_START_TIMEOUT"])
-    assert.include(document.error.fix, "startup_timeout_secs")
+    assert.include(document.error.fix, "startupTimeoutSecs")
   })
 
   it("a missing command names the PATH that was searched", async () => {

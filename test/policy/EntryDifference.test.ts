@@ -2,13 +2,16 @@ import { assert, describe, it } from "@effect/vitest"
 import { difference, keepable } from "../../src/policy/EntryDifference.ts"
 
 describe("EntryDifference", () => {
-  it("keeps no value of variables and headers, but templates", () => {
+  it("keeps no credential of variables, headers and arguments, and everything that steers what runs", () => {
     const kept = keepable({
       command: "x",
+      args: ["--api-key", "s3cret-value-of-some-length", "--verbose"],
       enabled: true,
-      env: { TOKEN: "s3cret", PATH: "${PATH}" },
-      headers: { A: "s3cret" }
+      env: { TOKEN: "s3cret", PATH: "${PATH}", NODE_OPTIONS: "--require ./evil.js" },
+      headers: { Authorization: "s3cret" }
     })
+    assert.equal((kept["env"] as { readonly NODE_OPTIONS: string }).NODE_OPTIONS, "--require ./evil.js")
+    assert.equal((kept["args"] as ReadonlyArray<string>)[2], "--verbose")
     assert.notInclude(JSON.stringify(kept), "s3cret")
     assert.notProperty(kept, "enabled")
     assert.equal((kept["env"] as { readonly PATH: string }).PATH, "${PATH}")

@@ -9,14 +9,14 @@ import {
   record
 } from "../../src/policy/ProjectApproval.ts"
 
-const subject = { identity: "/work/app", name: "db", fingerprint: "sha256:1", coverable: true }
+const subject = { identity: "/home/me/app", name: "db", fingerprint: "sha256:1", place: "", coverable: true }
 const tag = (stored: Approvals, over: Partial<typeof subject> = {}): string => {
   const found = decide(stored, { ...subject, ...over })
   return found._tag === "Pending" ? `Pending ${found.changed ? "changed" : "new"}` : found._tag
 }
 const approved = record(emptyApprovals, subject, "approved", undefined)
 const rejected = record(emptyApprovals, subject, "rejected", undefined)
-const all: Approvals = { ...emptyApprovals, approveAllProjects: ["/work/app"] }
+const all: Approvals = { ...emptyApprovals, approveAllProjects: ["/home/me/app"] }
 
 describe("ProjectApproval", () => {
   it("asks for what somebody else wrote", () => {
@@ -33,13 +33,13 @@ describe("ProjectApproval", () => {
   })
 
   it("asks once more about approvals older than fingerprints", () => {
-    assert.match(tag({ ...emptyApprovals, approved: [keyOf("/work/app", "db")] }), /^Pending/)
+    assert.match(tag({ ...emptyApprovals, approved: [keyOf("/home/me/app", "db")] }), /^Pending/)
   })
 
   it("rejects by name, whatever the entry says", () => {
     assert.equal(tag(rejected), "Rejected")
     assert.equal(tag(rejected, { fingerprint: "sha256:2" }), "Rejected")
-    assert.equal(tag({ ...rejected, approveAllProjects: ["/work/app"] }), "Rejected")
+    assert.equal(tag({ ...rejected, approveAllProjects: ["/home/me/app"] }), "Rejected")
     assert.equal(tag({ ...approved, rejected: rejected.rejected }), "Rejected")
   })
 
@@ -47,8 +47,8 @@ describe("ProjectApproval", () => {
     assert.equal(tag(all), "Approved")
     assert.equal(tag(all, { name: "later", fingerprint: "sha256:9" }), "Approved")
     assert.equal(tag(all, { coverable: false }), "Pending new")
-    assert.equal(tag({ ...approved, approveAllProjects: ["/work/app"] }, { fingerprint: "sha256:2" }), "Approved")
-    assert.equal(tag({ ...approved, approveAllProjects: ["/work/app"] }, { coverable: false }), "Approved")
+    assert.equal(tag({ ...approved, approveAllProjects: ["/home/me/app"] }, { fingerprint: "sha256:2" }), "Approved")
+    assert.equal(tag({ ...approved, approveAllProjects: ["/home/me/app"] }, { coverable: false }), "Approved")
   })
 
   it("keeps projects and names apart", () => {
@@ -56,6 +56,10 @@ describe("ProjectApproval", () => {
     assert.equal(tag(approved, { name: "db2" }), "Pending new")
     assert.equal(tag(all, { identity: "/work" }), "Pending new")
     assert.equal(tag(emptyApprovals, { name: "__proto__", identity: "" }), "Pending new")
+  })
+
+  it("holds for the file that was approved, not for a copy elsewhere in the repository", () => {
+    assert.equal(tag(approved, { place: "vendor/sub" }), "Pending changed")
   })
 
   it("holds one answer per server, the last one", () => {
@@ -67,7 +71,7 @@ describe("ProjectApproval", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
         const stored = steps.reduce(
-          (held, { decision, ...rest }) => record(held, { identity: "/p", ...rest }, decision, undefined),
+          (held, { decision, ...rest }) => record(held, { identity: "/p", place: "", ...rest }, decision, undefined),
           emptyApprovals
         )
         for (const name of ["a", "b", "__proto__"]) {
@@ -79,7 +83,7 @@ describe("ProjectApproval", () => {
           )
           const wanted = last === undefined ? "Pending" : last.decision === "rejected" ? "Rejected" : "Approved"
           assert.equal(
-            decide(stored, { identity: "/p", name, fingerprint: last?.fingerprint ?? "1", coverable: true })._tag,
+            decide(stored, { identity: "/p", name, fingerprint: last?.fingerprint ?? "1", place: "", coverable: true })._tag,
             wanted
           )
         }

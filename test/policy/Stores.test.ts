@@ -10,8 +10,8 @@ import * as ApprovalStore from "../../src/policy/ApprovalStore.ts"
 import { decide } from "../../src/policy/ProjectApproval.ts"
 import * as Toggles from "../../src/policy/Toggles.ts"
 
-const identity = "/work/app"
-const subject = { identity, name: "db", fingerprint: "sha256:1" }
+const identity = "/home/me/app"
+const subject = { identity, name: "db", fingerprint: "sha256:1", place: "" }
 const question = { ...subject, coverable: true }
 
 /** The stores over a fresh state directory, which is given to the test. */
@@ -45,10 +45,10 @@ describe("ApprovalStore", () => {
         yield* store.approveAll(identity)
         yield* store.approveAll(identity)
         const file = JSON.parse(fs.readFileSync(paths.approvals, "utf8"))
-        assert.deepEqual(file.approved, ["/work/app:db"])
-        assert.deepEqual(file.rejected, ["/work/app:web"])
+        assert.deepEqual(file.approved, ["/home/me/app:db"])
+        assert.deepEqual(file.rejected, ["/home/me/app:web"])
         assert.deepEqual(file.approveAllProjects, [identity])
-        assert.deepEqual(file.fingerprints, { "/work/app:db": "sha256:1" })
+        assert.deepEqual(file.fingerprints, { "/home/me/app:db": "sha256:1" })
         assert.equal(fs.statSync(paths.approvals).mode & 0o777, 0o600)
         assert.equal(decide(yield* store.read, question)._tag, "Approved")
       })
@@ -67,7 +67,7 @@ describe("ApprovalStore", () => {
           "null",
           '{"approved":"x"}',
           '{"approved":[1]}',
-          '{"approved":["/work/app:db"],"fingerprints":[]}'
+          '{"approved":["/home/me/app:db"],"fingerprints":[]}'
         ]
         for (const text of damaged) {
           write(paths.approvals, text)
@@ -99,7 +99,7 @@ describe("ApprovalStore", () => {
     withHome((paths) =>
       Effect.gen(function* () {
         const store = yield* ApprovalStore.ApprovalStore
-        write(paths.approvals, JSON.stringify({ approved: ["/work/app:db"], rejected: [], approveAll: true }))
+        write(paths.approvals, JSON.stringify({ approved: ["/home/me/app:db"], rejected: [], approveAll: true }))
         assert.equal(decide(yield* store.read, question)._tag, "Pending")
         assert.equal(decide(yield* store.read, { ...question, name: "other" })._tag, "Pending")
         yield* store.decide([subject], "approved")

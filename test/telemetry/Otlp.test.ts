@@ -19,6 +19,10 @@ import { type Exporter, MAX_BATCH, MAX_QUEUE, start, waitBefore } from "../../sr
 import { retryAfterMs } from "../../src/telemetry/OtlpHttp.ts"
 import { read } from "../../src/telemetry/OtlpSettings.ts"
 import * as Spans from "../../src/telemetry/Spans.ts"
+import { headless } from "../../src/tools/Caller.ts"
+import { Pipeline } from "../../src/tools/Pipeline.ts"
+import { layer as fakeRuntime } from "../support/FakeRuntime.ts"
+import { fakeServer } from "../support/FakeServer.ts"
 import { receiver } from "./Receiver.ts"
 
 const Value = Schema.Union(
@@ -358,10 +362,11 @@ describe("Otlp", () => {
       const collector = yield* receiver()
       const exporter = yield* exporterOf({
         OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/t`,
+        // So long that only a full batch can be the reason to send.
+        OTEL_BSP_SCHEDULE_DELAY: "3600000",
         OTEL_EXPORTER_OTLP_COMPRESSION: "gzip"
       })
       for (let index = 0; index < MAX_BATCH + 10; index += 1) exporter.span(`s${index}`)
-      // A full batch goes at once, long before the schedule's five seconds.
       yield* collector.count(1)
       yield* exporter.close
       assert.equal(collector.got[0]?.headers["content-encoding"], "gzip")
@@ -424,9 +429,9 @@ describe("Otlp", () => {
   it.scopedLive("gives up at the close when the collector asks for more time than there is", () =>
     Effect.gen(function* () {
       const collector = yield* receiver(() => ({ status: 503, headers: { "retry-after": "3600" } }))
-      const exporter = yield* exporterOf({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector.url }, 3_600_000 - 1)
+      const exporter = yield* exporterOf({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector.url }, 50_000)
       exporter.span("lost")
-      // Ends long before the bound of this test run, although the bound of the flush is an hour.
+      // Ends at once: a wait of the capped minute does not fit into the fifty seconds there are.
       yield* exporter.close
       assert.equal(collector.got.length, 1)
       assert.deepEqual([exporter.stats().sent, exporter.stats().dropped], [0, 1])
@@ -565,6 +570,27 @@ describe("Otlp", () => {
         [1, "1", "1"]
       )
       assert.equal(second?.dataPoints[0]?.startTimeUnixNano, first?.dataPoints[0]?.timeUnixNano)
+    })
+  )
+
+  it.scopedLive("gets the call's span from the pipeline when it stands among sigil's own layers", () =>
+    Effect.gen(function* () {
+      const collector = yield* receiver()
+      yield* Effect.flatMap(Pipeline, (pipeline) =>
+        pipeline.call(headless("test"), { server: "files", tool: "echo", args: { text: "an argument" } })
+      ).pipe(
+        Effect.provide(
+          Layer.provideMerge(
+            fakeRuntime({ servers: { files: fakeServer() } }),
+            withVariables({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector.url })
+          )
+        )
+      )
+      const spans = collector.got.flatMap(({ body }) => tracesOf(body))
+      const called = spans.filter(({ name }) => name === "tools/call echo")
+      assert.equal(called.length, 1)
+      assert.equal(valuesOf(called[0]?.attributes ?? [])["sigil.server.name"], "files")
+      assert.notInclude(JSON.stringify(collector.got), "an argument")
     })
   )
 

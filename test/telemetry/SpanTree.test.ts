@@ -24,30 +24,28 @@ const recorder = (remote?: Tracer.ExternalSpan) => {
 }
 
 describe("SpanTree", () => {
-  it.effect("prints children under their parents in the order of starts, one line each, escaped", () =>
-    Effect.gen(function* () {
-      const { ended, open } = recorder()
-      const root = open("root", undefined, 0n)
-      const late = open("late\u001b[2J\nx", root, 5_000_000n)
-      const early = open("early", root, 1_000_000n)
-      const leaf = open("leaf", early, 2_000_000n)
-      leaf.attribute("text", `a\n${"b".repeat(200)}`)
-      leaf.attribute("object", { secret: "hidden" })
-      late.attribute("error.type", "SIGIL_DENIED")
-      leaf.end(3_500_000n, Exit.void)
-      early.end(4_000_000n, Exit.void)
-      late.end(6_000_000n, Exit.void)
-      root.end(2_000_000_000n, Exit.void)
-      const lines = SpanTree.render(ended)
-      assert.deepEqual(lines, [
-        "root  2.00 s",
-        "├─ early  3.0 ms",
-        `│  └─ leaf  1.5 ms  text=a\\n${"b".repeat(76)}… object=[object]`,
-        "└─ late\\u001b[2J\\nx  1.0 ms  failed  error.type=SIGIL_DENIED"
-      ])
-      assert.deepEqual(SpanTree.render(ended, { durations: false, attributes: [] })[0], "root")
-    })
-  )
+  it("prints children under their parents in the order of starts, one line each, escaped", () => {
+    const { ended, open } = recorder()
+    const root = open("root", undefined, 0n)
+    const late = open("late\u001b[2J\nx", root, 5_000_000n)
+    const early = open("early", root, 1_000_000n)
+    const leaf = open("leaf", early, 2_000_000n)
+    leaf.attribute("text", `a\n${"b".repeat(200)}`)
+    leaf.attribute("object", { secret: "hidden" })
+    late.attribute("error.type", "SIGIL_DENIED")
+    leaf.end(3_500_000n, Exit.void)
+    late.end(6_000_000n, Exit.void)
+    early.end(4_000_000n, Exit.void)
+    root.end(2_000_000_000n, Exit.void)
+    const lines = SpanTree.render(ended)
+    assert.deepEqual(lines, [
+      "root  2.00 s",
+      "├─ early  3.0 ms",
+      `│  └─ leaf  1.5 ms  text=a\\n${"b".repeat(76)}… object=[object]`,
+      "└─ late\\u001b[2J\\nx  1.0 ms  failed  error.type=SIGIL_DENIED"
+    ])
+    assert.deepEqual(SpanTree.render(ended, { durations: false, attributes: [] })[0], "root")
+  })
 
   it("prints every span exactly once, whatever the shape, and never deeper than the stack", () => {
     fc.assert(

@@ -111,6 +111,10 @@ describe("Spans", () => {
         "   └─ initialize  0.0 ms  mcp.method.name=initialize",
         "sigil.close  0.0 ms"
       ])
+      assert.deepEqual(
+        spans.filter(({ kind }) => kind === "client").map(({ name }) => name),
+        ["initialize", "tools/call echo"]
+      )
       const called = spans.find(({ name }) => name === "tools/call echo")
       assert.equal(called?.kind, "client")
       assert.deepEqual(attributesOf(called), {

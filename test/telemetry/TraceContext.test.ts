@@ -173,6 +173,8 @@ describe("Baggage", () => {
         assert.deepEqual(Baggage.parse(text), members)
       })
     )
+    const percent = [{ key: "k", value: '100%41,;\\" é', properties: "" }]
+    assert.deepEqual(Baggage.parse(Baggage.print(percent)), percent)
   })
 
   it("leaves out what is not valid and keeps the rest, within the limits", () => {

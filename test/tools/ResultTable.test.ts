@@ -166,7 +166,7 @@ describe("the result contract", () => {
         const { shown, kept } = yield* present(result)
         // The shape of artifact lines may carry a mark of sigil; the words between the brackets are the contract.
         assert.equal(shown.text.replace(/\[sigil: /g, "["), row.seen.replaceAll("TEXT", "small"))
-        assert.deepEqual(shown.content.map((block) => own(block, "type")), row.types)
+        assert.deepEqual(shown.content.map((block) => own(block, "type")), [...row.types])
         assert.equal(shown.structuredContent !== undefined, row.structured)
         assert.isFalse(shown.truncated)
         assert.equal(shown.isError, row.kind === "isError")

@@ -3,13 +3,9 @@ import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { fileURLToPath } from "node:url"
-import { rolldown } from "rolldown"
 import { AuditLog, type AuditLogOptions, layer } from "../../../src/audit/AuditLog.ts"
 import type { AuditEntry, AuditRecord } from "../../../src/audit/AuditRecord.ts"
 import { type LogPaths, logFiles } from "../../../src/audit/LogFiles.ts"
-
-const here = path.dirname(fileURLToPath(import.meta.url))
 
 /** A folder that goes with the scope. */
 export const folder = Effect.acquireRelease(
@@ -52,18 +48,3 @@ export const recordsOf = (paths: LogPaths): ReadonlyArray<AuditRecord> =>
 
 /** The names in the payloads of a log. */
 export const namesOf = (paths: LogPaths): ReadonlyArray<unknown> => recordsOf(paths).map(({ payload }) => payload["name"])
-
-/** Bundles `support/<name>.ts` into a file that plain Node runs. */
-export const bundle = async (name: string): Promise<{ readonly file: string; readonly remove: () => void }> => {
-  const at = fs.mkdtempSync(path.join(os.tmpdir(), "sigil-bundle-"))
-  const build = await rolldown({
-    input: path.join(here, `${name}.ts`),
-    platform: "node",
-    external: /^node:/,
-    logLevel: "silent"
-  })
-  const file = path.join(at, `${name}.mjs`)
-  await build.write({ file, format: "esm", codeSplitting: false })
-  await build.close()
-  return { file, remove: () => fs.rmSync(at, { recursive: true, force: true }) }
-}
