@@ -223,7 +223,12 @@ export const projectDecision = (facts: {
 }): AuditEntry => ({
   kind: "project_decision",
   server: facts.server,
-  payload: { action: facts.action, ...optional("fingerprint", facts.fingerprint), name: facts.server, project: facts.project }
+  payload: {
+    action: facts.action,
+    ...optional("fingerprint", facts.fingerprint),
+    name: facts.server,
+    project: facts.project
+  }
 })
 
 /** A pin or an accepted lock entry was written (spec section 12). Always on the disk. */

@@ -123,9 +123,7 @@ export const payloadText = (payload: JsonObject): string => {
   const text = canonicalText(payload)
   if (text.length <= MAX_PAYLOAD_BYTES / 3) return text
   const bytes = Buffer.byteLength(text)
-  return bytes <= MAX_PAYLOAD_BYTES
-    ? text
-    : canonicalText({ payload_omitted: true, payload_total_bytes: bytes })
+  return bytes <= MAX_PAYLOAD_BYTES ? text : canonicalText({ payload_omitted: true, payload_total_bytes: bytes })
 }
 
 /** `sha256:` and 64 hex digits of a text's UTF-8 bytes. */
@@ -195,7 +193,9 @@ export const verifyLine = (line: Uint8Array, before: Link): Verified => {
     faults.push("the line is not an audit record")
   }
   if (record.seq !== before.count + 1) {
-    faults.push(`record ${record.seq} stands where record ${before.count + 1} belongs: records were removed, inserted or swapped`)
+    faults.push(
+      `record ${record.seq} stands where record ${before.count + 1} belongs: records were removed, inserted or swapped`
+    )
   }
   if (record.prev !== before.hash) {
     faults.push("the record does not follow the one before it: that one was changed, removed, inserted or swapped")

@@ -43,7 +43,7 @@ export function* forwardLines(fd: number, size: number, from = 0): Generator<Fil
     if (keptBytes < MAX_LINE_BYTES) kept.push(piece.subarray(0, MAX_LINE_BYTES - keptBytes))
     keptBytes += piece.length
   }
-  for (let at = from; at < size; ) {
+  for (let at = from; at < size;) {
     const chunk = readAt(fd, at, Math.min(at + CHUNK_BYTES, size))
     if (chunk.length === 0) break
     let begin = 0
@@ -85,7 +85,7 @@ export function* backwardLines(fd: number, size: number): Generator<FileLine, vo
       if (complete) chunk = chunk.subarray(0, -1)
     }
     let end = chunk.length
-    for (let found = chunk.lastIndexOf(NEWLINE); found >= 0; ) {
+    for (let found = chunk.lastIndexOf(NEWLINE); found >= 0;) {
       const bytes = joined(chunk.subarray(found + 1, end))
       yield { bytes, complete, start: from + found + 1 }
       pieces = []

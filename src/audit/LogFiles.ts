@@ -30,7 +30,8 @@ export interface Head extends Link {
 export const encodeHead = ({ count, hash, bytes }: Head): string =>
   `{"count":${String(count).padStart(NUMBER_WIDTH)},"hash":"${hash}","bytes":${String(bytes).padStart(NUMBER_WIDTH)}}\n`
 
-const isCount = (value: unknown): value is number => typeof value === "number" && Number.isSafeInteger(value) && value >= 0
+const isCount = (value: unknown): value is number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0
 
 /** Reads the text of a head; `undefined` when it is none. */
 export const decodeHead = (text: string): Head | undefined => {

@@ -24,7 +24,10 @@ const secretLike =
 
 /** A name as it may be recorded (R section 7.7). */
 export const safeLabel = (text: string): string =>
-  text.length > MAX_LABEL || pathLike.test(text) || secretLike.test(text) || text.split(/\s/).some((word) => word.length >= MAX_WORD)
+  text.length > MAX_LABEL ||
+  pathLike.test(text) ||
+  secretLike.test(text) ||
+  text.split(/\s/).some((word) => word.length >= MAX_WORD)
     ? PLACEHOLDER
     : text
 
@@ -35,7 +38,9 @@ export const metadataText = (key: string, text: string, limit: number = MAX_META
 }
 
 /** Names that fit the bounds of R section 7.6, and how many did not. */
-export const boundedNames = (names: ReadonlyArray<string>): { readonly names: ReadonlyArray<string>; readonly omitted: number } => {
+export const boundedNames = (
+  names: ReadonlyArray<string>
+): { readonly names: ReadonlyArray<string>; readonly omitted: number } => {
   let room = MAX_ALL_GRANTS_BYTES
   const kept: Array<string> = []
   for (const name of names) {

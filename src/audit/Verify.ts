@@ -48,7 +48,10 @@ export interface Verification {
   readonly unheaded: number
 }
 
-type HeadFile = { readonly _tag: "Missing" } | { readonly _tag: "Damaged" } | { readonly _tag: "Head"; readonly head: Head }
+type HeadFile =
+  | { readonly _tag: "Missing" }
+  | { readonly _tag: "Damaged" }
+  | { readonly _tag: "Head"; readonly head: Head }
 
 const readHead = (file: string): Effect.Effect<HeadFile, FileError> =>
   Effect.try({
@@ -143,9 +146,11 @@ export const verify = (paths: LogPaths): Effect.Effect<Verification, FileError> 
       }
 
       const place = { file: paths.head, line: 1 }
-      if (head._tag === "Damaged") fault(place, "the head is damaged: whether the last records are still there cannot be told")
+      if (head._tag === "Damaged")
+        fault(place, "the head is damaged: whether the last records are still there cannot be told")
       else if (head._tag === "Missing") {
-        if (files.length > 0) fault(place, "the head is missing: whether the last records are still there cannot be told")
+        if (files.length > 0)
+          fault(place, "the head is missing: whether the last records are still there cannot be told")
       } else if (before.count < head.head.count) {
         fault(last, `records ${before.count + 1} to ${head.head.count}, which the head counts, are missing at the end`)
       } else if (head.head.count > 0 && atHead !== head.head.hash) {

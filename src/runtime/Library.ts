@@ -5,6 +5,7 @@
  * servers; `layer` is the three together. To replace one part, provide it to the core before the parts. Closing the
  * layer's scope ends every server; nothing outlives it and nothing is global.
  */
+import * as AuditLog from "../audit/AuditLog.ts"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { ConfigError } from "../config/ConfigError.ts"
@@ -121,6 +122,7 @@ export const layerPartsTest = (options: TestOptions = {}): Layer.Layer<Sigil.Par
     Toggles.layerMemory,
     Secrets.layer,
     StateDirectory.layerMemory,
+    AuditLog.layerMemory(),
     ServerLog.layerMemory,
     Artifacts.layerMemory
   ).pipe(

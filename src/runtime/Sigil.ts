@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as AuditLog from "../audit/AuditLog.ts"
 import type { ConfigError } from "../config/ConfigError.ts"
 import { Configuration } from "../config/Configuration.ts"
 import { Locations } from "../config/Locations.ts"
@@ -20,6 +21,7 @@ import * as Admission from "../server/Admission.ts"
 import * as Registry from "../server/Registry.ts"
 import * as ServerLog from "../server/ServerLog.ts"
 import * as Artifacts from "../tools/Artifacts.ts"
+import * as CallRecords from "../tools/CallRecords.ts"
 import * as Gates from "../tools/Gates.ts"
 import * as Pipeline from "../tools/Pipeline.ts"
 import * as Surfaces from "../tools/Surfaces.ts"
@@ -36,9 +38,10 @@ export type Parts =
   | StateDirectory.StateDirectory
   | ServerLog.ServerLog
   | Artifacts.Artifacts
+  | AuditLog.AuditLog
 
 /** What works on the parts: admission, servers, gates, the pipeline. */
-export type Core = Admission.Admission | Registry.Registry | Gates.Gates | Pipeline.Pipeline | Surfaces.Surfaces
+export type Core = CallRecords.CallRecords | Admission.Admission | Registry.Registry | Gates.Gates | Pipeline.Pipeline | Surfaces.Surfaces
 
 /** Everything `layer` provides. */
 export type Services = Parts | Core
@@ -48,8 +51,13 @@ export const layerParts = (options: Declarations.RuntimeOptions): Layer.Layer<Pa
   const kept = Layer.unwrapEffect(
     Effect.gen(function* () {
       const locations = yield* Locations
-      const { workspace } = yield* Effect.flatMap(Configuration, (configuration) => configuration.load)
+      const { workspace, settings } = yield* Effect.flatMap(Configuration, (configuration) => configuration.load)
+      const random = yield* Random.Random
       return Layer.mergeAll(
+        AuditLog.layer(
+          { log: locations.auditLog(workspace), head: locations.auditHead(workspace) },
+          { sync: settings.audit.sync, run: random.uuid() }
+        ),
         ServerLog.layer(locations.logs(workspace)),
         Artifacts.layer(locations.artifacts(workspace)),
         StateDirectory.layer(locations.workspaceDirectory(workspace))
@@ -71,10 +79,12 @@ export const layerCore: Layer.Layer<
   | Secrets.Secrets
   | StateDirectory.StateDirectory
   | ServerLog.ServerLog
+  | AuditLog.AuditLog
   | HostEnvironment
   | Transport
 > = Layer.merge(Pipeline.layer, Surfaces.layer).pipe(
   Layer.provideMerge(Gates.layer),
+  Layer.provideMerge(CallRecords.layer),
   Layer.provideMerge(Layer.unwrapEffect(Effect.map(HostEnvironment, (host) => Registry.layer(host.cores)))),
   Layer.provideMerge(Admission.layer),
   Layer.provide(Random.layer)

@@ -14,9 +14,13 @@ import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import { processLifecycle } from "../audit/AuditEntries.ts"
+import { AuditLog } from "../audit/AuditLog.ts"
+import type { Code } from "../base/Codes.ts"
 import { GenerationId } from "../base/Ids.ts"
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { VERSION } from "../base/Version.ts"
+import { environmentFingerprint } from "../config/Fingerprint.ts"
 import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
 import type { CleanupReport } from "../platform/CleanupReport.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
@@ -64,7 +68,7 @@ export interface Generation {
 }
 
 /** What a generation needs of its surroundings. */
-export type Needs = Transport | Secrets | ServerLog | HostEnvironment | Random
+export type Needs = Transport | Secrets | ServerLog | HostEnvironment | Random | AuditLog
 
 /** Sees the wire of a start from its first byte, e.g. to stream the server's stderr. */
 export type OnOpen = (wire: Wire) => void
@@ -142,6 +146,7 @@ export const open = (
       const log = yield* ServerLog
       const host = yield* HostEnvironment
       const random = yield* Random
+      const audit = yield* AuditLog
       const clock = yield* Effect.clock
       const outer = yield* Effect.scope
       const { declaration } = admitted
@@ -151,15 +156,46 @@ export const open = (
       const begun = clock.unsafeCurrentTimeMillis()
       const remaining = (): number => begun + declaration.startupTimeoutMs - clock.unsafeCurrentTimeMillis()
       let seen: Wire | undefined
+      const record = (
+        phase: "pre_spawn" | "post_spawn" | "closed",
+        status: "registered" | "startup_failed" | "closed" | "cleanup_incomplete",
+        code?: Code
+      ) =>
+        audit
+          .append(
+            processLifecycle({
+              server,
+              phase,
+              status,
+              code,
+              generation: id,
+              safeMetadata: {
+                mcp_process_class: "mcp_stdio",
+                mcp_process_coverage: "local_stdio_outside_sandbox",
+                mcp_environment_policy: "isolated",
+                mcp_environment_grant_names: admitted.grants.join(","),
+                mcp_environment_static_fingerprint: environmentFingerprint(admitted.grants)
+              }
+            })
+          )
+          .pipe(
+            Effect.mapError(
+              (error) =>
+                new StartError({ code: error.code, reason: error.reason, text: error.text, fix: error.fix, where: { ...error.where, server } })
+            )
+          )
 
       const start = Effect.gen(function* () {
         // Before the process exists: nothing it prints may show a granted value (R section 3.6, step 5).
         yield* secrets.register(admitted.secrets)
+        // A start that cannot be put on record does not happen (R section 12.1).
+        yield* record("pre_spawn", "registered")
         const wire = yield* transport.open({ server, generation: id, plan: admitted.plan })
         seen = wire
         yield* Effect.addFinalizer(() =>
           wire.close.pipe(
             Effect.tap(() => log.save(server, secrets.redactText(wire.stderr().text))),
+            Effect.tap((report) => Effect.ignore(record("closed", report.complete ? "closed" : "cleanup_incomplete"))),
             Effect.flatMap((report) => Deferred.succeed(cleanup, report))
           )
         )
@@ -222,12 +258,16 @@ export const open = (
 
       const scope = yield* Scope.fork(outer, ExecutionStrategy.sequential)
       const exit = yield* Effect.exit(restore(Scope.extend(start, scope)))
-      if (Exit.isSuccess(exit)) return exit.value
+      if (Exit.isSuccess(exit)) {
+        yield* Effect.ignore(record("post_spawn", "registered"))
+        return exit.value
+      }
       yield* Scope.close(scope, exit)
       const failure = Cause.failureOption(exit.cause)
       // A defect or an interruption stays what it is.
       if (Option.isNone(failure)) return yield* Effect.failCause(exit.cause as Cause.Cause<never>)
       const report = seen === undefined ? undefined : yield* Deferred.await(cleanup)
+      yield* Effect.ignore(record("post_spawn", "startup_failed", failure.value.code))
       return yield* startError(failure.value, admitted, host, secrets, seen, report)
     })
   )

@@ -16,6 +16,8 @@ import type { ConfigError } from "../config/ConfigError.ts"
 import { Configuration, type ConfigSnapshot } from "../config/Configuration.ts"
 import { type Entry, nameOf } from "../config/ServerDeclaration.ts"
 import type { CleanupReport } from "../platform/CleanupReport.ts"
+import { admissionRefused } from "../audit/AuditEntries.ts"
+import { AuditLog } from "../audit/AuditLog.ts"
 import { near } from "../base/Near.ts"
 import { Admission, type Refusal, type Verdict } from "./Admission.ts"
 import * as Generation from "./Generation.ts"
@@ -69,6 +71,7 @@ const make = (startsAtATime: number) =>
   Effect.gen(function* () {
     const configuration = yield* Configuration
     const admission = yield* Admission
+    const audit = yield* AuditLog
     const outer = yield* Effect.scope
     const context = yield* Effect.context<Generation.Needs>()
     const snapshot = yield* configuration.load
@@ -92,6 +95,20 @@ const make = (startsAtATime: number) =>
 
     const start = (entry: Entry, slot: Slot, onOpen: Generation.OnOpen | undefined, networkApproved: boolean) =>
       admission.admit(entry, { snapshot, networkApproved }).pipe(
+        Effect.tapError((refusal) =>
+          // The refusal stands whether or not it can be put on record.
+          Effect.ignore(
+            audit.append(
+              admissionRefused({
+                server: nameOf(entry),
+                gate: refusal.where?.operation ?? "declaration",
+                code: refusal.code,
+                reason: refusal.reason,
+                message: refusal.text
+              })
+            )
+          )
+        ),
         // The budget of a start begins when its turn comes: it is counted inside `Generation.open`.
         Effect.flatMap((admitted) =>
           turns.withPermits(1)(

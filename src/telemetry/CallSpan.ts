@@ -63,6 +63,8 @@ export interface SpanStart {
   readonly kind?: Tracer.SpanKind
   /** A span that this one belongs with but is no part of. */
   readonly link?: Tracer.AnySpan
+  /** Begins a trace of its own, whatever span is around it. */
+  readonly root?: true
 }
 
 /** Somebody who listens to one operation. */
@@ -115,6 +117,7 @@ export const withListener = <A, E, R>(
             attributes: start.attributes,
             // A stack would put paths of this machine into every failed span.
             captureStackTrace: false,
+            root: start.root === true,
             ...(start.link === undefined ? {} : { links: [{ _tag: "SpanLink", span: start.link, attributes: {} }] })
           },
           (span) =>

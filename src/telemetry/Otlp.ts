@@ -34,26 +34,19 @@ export const layer: Layer.Layer<never, never, HostEnvironment | Random | Secrets
     if (tracer !== silent || !isWanted(host.get)) return Layer.empty
     const random = yield* Random
     const secrets = yield* Secrets
-    const loaded = yield* Effect.either(
-      Effect.tryPromise(() => Promise.all([import("./OtlpExporter.ts"), import("./OtlpSettings.ts")]))
-    )
+    const loaded = yield* Effect.either(Effect.tryPromise(() => import("./OtlpExporter.ts")))
     if (loaded._tag === "Left") {
       yield* Effect.logWarning("The telemetry exporter cannot be loaded; nothing is exported.")
       return Layer.empty
     }
-    const [{ start }, { credentialsOf, read }] = loaded.right
-    const settings = read(host.get)
-    yield* secrets.register(credentialsOf(settings))
-    if (settings.traces === undefined && settings.metrics === undefined) {
-      for (const problem of settings.problems) yield* Effect.logWarning(problem)
-      return Layer.empty
-    }
     const remote = ofEnvironment(host.get)
-    const exporter = yield* start(settings, {
+    const exporter = yield* loaded.right.open(host.get, {
       uuid: random.uuid,
       redact: secrets.redactText,
+      hide: secrets.register,
       ...(remote === undefined ? {} : { remote: toSpan(remote) })
     })
+    if (exporter === undefined) return Layer.empty
     return Layer.setTracer(exporter.tracer)
   })
 )

@@ -20,7 +20,7 @@ import { SECOND_MS } from "../base/Units.ts"
 import * as Metrics from "./Metrics.ts"
 import { type Answer, make as makeSender, type Sender } from "./OtlpHttp.ts"
 import { encodeHistograms, encodeSpans, type Redact } from "./OtlpJson.ts"
-import { type Settings, shown, type Target } from "./OtlpSettings.ts"
+import { credentialsOf, type Get, read, type Settings, shown, type Target } from "./OtlpSettings.ts"
 import { make as makeTracer, MAX_TEXT, type RecordedSpan } from "./RecordingTracer.ts"
 
 /** Spans that wait; the oldest goes when one more comes. */
@@ -237,8 +237,6 @@ export const start = (settings: Settings, parts: Parts): Effect.Effect<Exporter,
           if (dropped > 0) yield* complain("traces", `${dropped} spans were not delivered to the collector.`)
         })
     )
-    for (const problem of settings.problems) yield* Effect.logWarning(problem)
-
     const recording = makeTracer({
       uuid: parts.uuid,
       shorten: (text) => clip(parts.redact(text), MAX_TEXT),
@@ -258,4 +256,20 @@ export const start = (settings: Settings, parts: Parts): Effect.Effect<Exporter,
       tracer: settings.metrics === undefined ? recording : Metrics.withMeter(recording, store),
       stats: () => ({ sent, dropped, metricExports, queued: queue.length })
     }
+  })
+
+/**
+ * Starts what the environment asks for; `undefined` when that comes to nothing. `hide` gets the credentials of the
+ * headers before anything is sent, so that nothing shows them.
+ */
+export const open = (
+  get: Get,
+  parts: Parts & { readonly hide: (values: ReadonlyArray<string>) => Effect.Effect<void> }
+): Effect.Effect<Exporter | undefined, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const settings = read(get)
+    for (const problem of settings.problems) yield* Effect.logWarning(problem)
+    if (settings.traces === undefined && settings.metrics === undefined) return undefined
+    yield* parts.hide(credentialsOf(settings))
+    return yield* start(settings, parts)
   })

@@ -22,6 +22,7 @@ import {
   errorTypeOf,
   type Listener,
   silent,
+  type SpanStart,
   TOOL_ERROR,
   withListener
 } from "./CallSpan.ts"
@@ -122,10 +123,18 @@ export const operation = <A, E, R>(
       attributes: { ...base(facts), [Attribute.method]: method, [Attribute.generation]: facts.generation }
     },
     errorTypeOf,
-    () => effect
+    (listener) =>
+      listener === undefined
+        ? effect
+        : Effect.tap(effect, () => {
+            // The handshake learns the version only now.
+            const version = facts.protocolVersion()
+            if (version !== undefined) listener.span.attribute(Attribute.protocolVersion, version)
+            return Effect.void
+          })
   )
 
-/** Remembers that a session begins; costs nothing when nobody listens. */
+/** Remembers that a session begins, right after the handshake; `undefined` when nobody listens. */
 export const openSession: Effect.Effect<Session | undefined> = Effect.flatMap(Effect.tracer, (tracer) =>
   tracer === silent
     ? Effect.succeed(undefined)
@@ -140,42 +149,44 @@ export const openSession: Effect.Effect<Session | undefined> = Effect.flatMap(Ef
 )
 
 /**
- * Closing a connection: a span linked with the one that opened it, and the length of the session.
+ * Closing a connection.
  *
- * `endedBy` is the reason that ended the connection by itself (R section 4.3), `undefined` when the host closed
- * it. The tracer is the one of the start: a finalizer may run on a fiber that knows another one.
+ * After a session it is a trace of its own, linked with the span that opened the session, which may be hours
+ * old; and the session's length is measured. The tracer is the one of the start: a finalizer may run on a fiber
+ * that knows another one. Without a session the start failed, and the close belongs to it.
+ *
+ * `endedBy` is the reason that ended the connection by itself (R section 4.3), `undefined` when the host did.
  */
 export const close = <E, R>(
   facts: ConnectionFacts,
-  session: Session | undefined,
+  session: () => Session | undefined,
   endedBy: () => string | undefined,
   effect: Effect.Effect<CleanupReport, E, R>
-): Effect.Effect<CleanupReport, E, R> => {
-  if (session === undefined) return effect
-  const attributes = { ...base(facts), [Attribute.generation]: facts.generation }
-  const begin = {
-    name: "sigil.close",
-    kind: "internal",
-    attributes,
-    ...(session.opener === undefined ? {} : { link: session.opener })
-  } as const
-  return Effect.clockWith((clock) => {
-    const ended = endedBy()
-    session.meter?.record(sessionDuration, seconds(clock.unsafeCurrentTimeMillis() - session.begun), {
-      ...base(facts),
-      ...(ended === undefined ? {} : { [Attribute.errorType]: ended })
-    })
-    return withListener(begin, errorTypeOf, (listener) =>
-      Effect.tap(effect, (report) => {
-        listener?.span.attribute(Attribute.cleanupComplete, report.complete)
-        if (report.complete || listener === undefined) return Effect.void
-        listener.span.attribute(Attribute.errorType, "SIGIL_CLEANUP_INCOMPLETE")
-        listener.span.attribute(Attribute.cleanupReason, report.reason ?? "unconfirmed")
-        return Effect.void
+): Effect.Effect<CleanupReport, E, R> =>
+  Effect.suspend(() => {
+    const open = session()
+    const attributes = { ...base(facts), [Attribute.generation]: facts.generation }
+    const reported = (listener: Listener | undefined): Effect.Effect<CleanupReport, E, R> =>
+      listener === undefined
+        ? effect
+        : Effect.tap(effect, (report) => Effect.sync(() => describeCleanup(listener.span, report)))
+    if (open === undefined) return step("sigil.close", attributes, reported)
+    const begin: SpanStart = {
+      name: "sigil.close",
+      kind: "internal",
+      attributes,
+      root: true,
+      ...(open.opener === undefined ? {} : { link: open.opener })
+    }
+    return Effect.clockWith((clock) => {
+      const ended = endedBy()
+      open.meter?.record(sessionDuration, seconds(clock.unsafeCurrentTimeMillis() - open.begun), {
+        ...base(facts),
+        ...(ended === undefined ? {} : { [Attribute.errorType]: ended })
       })
-    )
-  }).pipe(Effect.withTracer(session.tracer))
-}
+      return withListener(begin, errorTypeOf, reported)
+    }).pipe(Effect.withTracer(open.tracer))
+  })
 
 /** One request as the connection sends it. `send` gets `undefined` when nobody listens. */
 export const exchange = <E, R>(
@@ -213,6 +224,13 @@ export const exchange = <E, R>(
           })
         )
   )
+
+const describeCleanup = (span: Tracer.Span, report: CleanupReport): void => {
+  span.attribute(Attribute.cleanupComplete, report.complete)
+  if (report.complete) return
+  span.attribute(Attribute.errorType, "SIGIL_CLEANUP_INCOMPLETE")
+  span.attribute(Attribute.cleanupReason, report.reason ?? "unconfirmed")
+}
 
 /** A resource's address without user, password, query and fragment: those hold data, not the resource's place. */
 export const safeUri = (uri: string): string => {

@@ -7,12 +7,14 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { AuditError } from "../audit/AuditError.ts"
 import type { JsonObject } from "../base/Json.ts"
 import * as Permission from "../policy/Permission.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import type { Generation } from "../server/Generation.ts"
 import { Registry } from "../server/Registry.ts"
 import type { Caller } from "./Caller.ts"
+import { type CallRecord, CallRecords } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
 import { sanitise } from "./Naming.ts"
 
@@ -38,10 +40,10 @@ export class Gates extends Context.Tag("sigil/tools/Gates")<
     /** Asks where a rule or default asks; fails unless the request may be made. */
     readonly permit: (
       caller: Caller,
-      subject: Subject,
+      record: CallRecord,
       generation: Generation,
       args: JsonObject
-    ) => Effect.Effect<void, CallRefused>
+    ) => Effect.Effect<void, CallRefused | AuditError>
     /** Whether the arguments may leave as far as known secrets go. */
     readonly isClean: (generation: Generation, args: JsonObject) => boolean
     /** Fails when a known secret would leave to a server that may not have it. */
@@ -52,6 +54,7 @@ export class Gates extends Context.Tag("sigil/tools/Gates")<
 const make = Effect.gen(function* () {
   const registry = yield* Registry
   const secrets = yield* Secrets
+  const records = yield* CallRecords
   const sessionGrants = new Set<string>()
   const judged = new WeakMap<Subject, { readonly grants: number; readonly decision: Permission.Decision }>()
 
@@ -84,13 +87,15 @@ const make = Effect.gen(function* () {
     return decision
   }
 
-  const permit = (caller: Caller, subject: Subject, generation: Generation, args: JsonObject) =>
+  const permit = (caller: Caller, record: CallRecord, generation: Generation, args: JsonObject) =>
     Effect.gen(function* () {
+      const { subject } = record
       const decided = decide(subject, generation)
       if (decided.decision === "allow") return
       const where = { server: subject.server, tool: subject.tool, operation: "permission" }
       const name = `'${subject.tool}' on server '${subject.server}'`
       if (decided.decision === "deny") {
+        yield* records.asked(record, decided, undefined, undefined)
         return yield* new CallRefused({
           code: "SIGIL_DENIED",
           reason: "permission_denied",
@@ -99,7 +104,7 @@ const make = Effect.gen(function* () {
         })
       }
       const network = decided.facets.network === "ask"
-      if (caller.yes && !network) return
+      if (caller.yes && !network) return yield* records.asked(record, decided, "approved", "yes")
       const asking = Object.entries(decided.facets).flatMap(([facet, verdict]) => (verdict === "ask" ? [facet] : []))
       const shown = secrets.redactJson(args, "result")
       const answer = yield* caller.approver.ask({
@@ -118,11 +123,13 @@ const make = Effect.gen(function* () {
       switch (answer) {
         case "once":
         case "always":
-          return
+          return yield* records.asked(record, decided, "approved", answer)
         case "session":
+          yield* records.asked(record, decided, "approved_for_session", answer)
           sessionGrants.add(Permission.grantKey(subject.server, subject.tool))
           return
         case "deny":
+          yield* records.asked(record, decided, "denied", undefined)
           return yield* new CallRefused({
             code: "SIGIL_DENIED",
             reason: "denied_by_user",
@@ -131,6 +138,7 @@ const make = Effect.gen(function* () {
             where
           })
         case "unavailable":
+          yield* records.asked(record, decided, undefined, undefined)
           return yield* new CallRefused({
             code: "SIGIL_APPROVAL_REQUIRED",
             reason: "approval_required",
@@ -175,4 +183,4 @@ const make = Effect.gen(function* () {
 })
 
 /** Gates over the settings and secrets of the runtime. */
-export const layer: Layer.Layer<Gates, never, Registry | Secrets> = Layer.effect(Gates, make)
+export const layer: Layer.Layer<Gates, never, Registry | Secrets | CallRecords> = Layer.effect(Gates, make)

@@ -8,7 +8,9 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import type * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import type { AuditError } from "../audit/AuditError.ts"
 import { near } from "../base/Near.ts"
 import { type Json, type JsonObject, own } from "../base/Json.ts"
 import { SECOND_MS } from "../base/Units.ts"
@@ -21,6 +23,7 @@ import { ConnectionError, type RemoteError } from "../server/ServerError.ts"
 import { Attribute, withCallSpan } from "../telemetry/CallSpan.ts"
 import type { Caller } from "./Caller.ts"
 import { type CatalogTool, catalogue } from "./Catalog.ts"
+import { type CallRecord, CallRecords, endOf } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
 import { Gates, type Subject } from "./Gates.ts"
 import type { Validator } from "./SchemaValidator.ts"
@@ -59,7 +62,7 @@ export interface StepVerdict {
 }
 
 /** Everything a call can fail with. */
-export type CallError = ActivationError | CallRefused | ConnectionError | RemoteError | StateError
+export type CallError = ActivationError | CallRefused | ConnectionError | RemoteError | StateError | AuditError
 
 /** Makes calls. */
 export class Pipeline extends Context.Tag("sigil/tools/Pipeline")<
@@ -85,6 +88,7 @@ const make = Effect.gen(function* () {
   const registry = yield* Registry
   const secrets = yield* Secrets
   const gates = yield* Gates
+  const records = yield* CallRecords
   const state = yield* StateDirectory
   const clock = yield* Effect.clock
   const prepared = new WeakMap<Generation, Prepared>()
@@ -230,9 +234,16 @@ const make = Effect.gen(function* () {
     outputProblem
   })
 
-  /** Sends a call that passed every gate, and judges its answer. */
-  const send = (caller: Caller, request: CallRequest, generation: Generation, tool: CatalogTool, args: JsonObject) =>
-    Effect.suspend(() => {
+  /** Sends a call that passed every gate, once what leaves is on record, and judges its answer. */
+  const send = (
+    caller: Caller,
+    request: CallRequest,
+    generation: Generation,
+    tool: CatalogTool,
+    args: JsonObject,
+    record: CallRecord
+  ): Effect.Effect<CallOutcome, CallError> =>
+    Effect.flatMap(records.leaving(record, generation, args, { secretDetected: false, sent: true }), () => {
       const begun = clock.unsafeCurrentTimeMillis()
       const { deadlineMs, deadlineField } = deadlineOf(generation, tool.name, request.timeoutMs)
       const operation = `tools/call ${tool.name}`
@@ -252,14 +263,21 @@ const make = Effect.gen(function* () {
     })
 
   /** Every gate in order, with everything that may have to wait: compiling, asking. */
-  const stepwise = (caller: Caller, request: CallRequest, generation: Generation): Effect.Effect<CallOutcome, CallError> =>
+  const stepwise = (
+    caller: Caller,
+    request: CallRequest,
+    generation: Generation,
+    tool: CatalogTool,
+    record: CallRecord
+  ): Effect.Effect<CallOutcome, CallError> =>
     Effect.gen(function* () {
-      const tool = yield* resolve(generation, request.tool)
       const args = typeof request.args === "function" ? yield* request.args(tool) : request.args
       yield* validateArguments(generation, tool, args)
-      yield* gates.permit(caller, subjectOf(tool), generation, args)
-      yield* gates.secrets(subjectOf(tool), generation, args)
-      return yield* send(caller, request, generation, tool, args)
+      yield* gates.permit(caller, record, generation, args)
+      yield* gates
+        .secrets(record.subject, generation, args)
+        .pipe(Effect.tapError(() => records.leaving(record, generation, args, { secretDetected: true, sent: false })))
+      return yield* send(caller, request, generation, tool, args, record)
     })
 
   /**
@@ -279,11 +297,21 @@ const make = Effect.gen(function* () {
 
   const run = (caller: Caller, request: CallRequest, generation: Generation): Effect.Effect<CallOutcome, CallError> =>
     Effect.suspend(() => {
-      const tool = clear(request, generation)
-      return tool === undefined || typeof request.args === "function"
-        ? stepwise(caller, request, generation)
-        : send(caller, request, generation, tool, request.args)
+      const quick = clear(request, generation)
+      if (quick !== undefined && typeof request.args !== "function") {
+        const record = records.open(subjectOf(quick), "tools/call")
+        return Effect.onExit(send(caller, request, generation, quick, request.args, record), (exit) => finish(record, exit))
+      }
+      return Effect.flatMap(resolve(generation, request.tool), (tool) => {
+        const record = records.open(subjectOf(tool), "tools/call")
+        return Effect.onExit(stepwise(caller, request, generation, tool, record), (exit) => finish(record, exit))
+      })
     }).pipe(Effect.mapError(hideSecrets))
+
+  const finish = (record: CallRecord, exit: Exit.Exit<CallOutcome, CallError>): Effect.Effect<void> => {
+    records.ended(record, endOf(exit, (outcome) => outcome.isError))
+    return Effect.void
+  }
 
   const explain = (caller: Caller, request: CallRequest, generation: Generation) =>
     Effect.gen(function* () {
@@ -375,4 +403,4 @@ export const deadlineFromSeconds = (seconds: number): number =>
   seconds > 0 ? Math.min(seconds * SECOND_MS, 86_400 * SECOND_MS) : 30 * SECOND_MS
 
 /** The pipeline over the registry. */
-export const layer: Layer.Layer<Pipeline, never, Registry | Secrets | StateDirectory | Gates> = Layer.effect(Pipeline, make)
+export const layer: Layer.Layer<Pipeline, never, Registry | Secrets | StateDirectory | Gates | CallRecords> = Layer.effect(Pipeline, make)

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
+import type { AuditError } from "../audit/AuditError.ts"
 import { near } from "../base/Near.ts"
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { deeperThan, MAX_NESTING } from "../protocol/Codec.ts"
@@ -21,6 +22,7 @@ import { Registry } from "../server/Registry.ts"
 import { ConnectionError } from "../server/ServerError.ts"
 import { Attribute, withCallSpan } from "../telemetry/CallSpan.ts"
 import type { Caller } from "./Caller.ts"
+import { type CallRecord, CallRecords, endOf } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
 import { Gates, type Subject } from "./Gates.ts"
 import { sanitise, visibleNames } from "./Naming.ts"
@@ -121,6 +123,7 @@ const make = Effect.gen(function* () {
   const secrets = yield* Secrets
   const state = yield* StateDirectory
   const gates = yield* Gates
+  const records = yield* CallRecords
   const clock = yield* Effect.clock
   const subjects = new Map<string, Subject>()
 
@@ -162,11 +165,21 @@ const make = Effect.gen(function* () {
         request.onOpen === undefined ? {} : { onOpen: request.onOpen }
       )
       if (!offers(generation, operation)) return yield* lacks(generation, operation)
-      const subject = subjectOf(request.server, operation)
-      yield* gates.permit(caller, subject, generation, args)
-      yield* gates.secrets(subject, generation, args)
-      return generation
+      const record = records.open(subjectOf(request.server, operation), operation.method)
+      const refused = (failure: CallRefused | AuditError) =>
+        Effect.sync(() => records.ended(record, { status: "refused", code: failure.code, reason: failure.reason }))
+      yield* gates.permit(caller, record, generation, args).pipe(Effect.tapError(refused))
+      yield* gates.secrets(record.subject, generation, args).pipe(
+        Effect.tapError(() => records.leaving(record, generation, args, { secretDetected: true, sent: false })),
+        Effect.tapError(refused)
+      )
+      yield* records.leaving(record, generation, args, { secretDetected: false, sent: true })
+      return { generation, record }
     })
+
+  /** Runs what was admitted, and records how it ended. */
+  const recorded = <A, R>(record: CallRecord, effect: Effect.Effect<A, CallError, R>): Effect.Effect<A, CallError, R> =>
+    Effect.onExit(effect, (exit) => Effect.sync(() => records.ended(record, endOf(exit, () => false))))
 
   const deadline = (generation: Generation, request: SurfaceRequest) =>
     request.timeoutMs === undefined
@@ -207,13 +220,16 @@ const make = Effect.gen(function* () {
     params: JsonObject
   ): Effect.Effect<SurfaceOutcome, CallError> =>
     Effect.gen(function* () {
-      const generation = yield* admit(caller, request, operation, args)
+      const { generation, record } = yield* admit(caller, request, operation, args)
       const begun = clock.unsafeCurrentTimeMillis()
-      const raw = yield* generation.connection.request(operation.method, params, {
-        ...deadline(generation, request),
-        operation: operation.method,
-        ...(caller.onProgress === undefined ? {} : { onProgress: caller.onProgress })
-      })
+      const raw = yield* recorded(
+        record,
+        generation.connection.request(operation.method, params, {
+          ...deadline(generation, request),
+          operation: operation.method,
+          ...(caller.onProgress === undefined ? {} : { onProgress: caller.onProgress })
+        })
+      )
       if (deeperThan(raw, MAX_NESTING)) {
         return yield* new ConnectionError({
           code: "SIGIL_LIMIT_EXCEEDED",
@@ -239,16 +255,19 @@ const make = Effect.gen(function* () {
       operation,
       "",
       Effect.gen(function* () {
-        const generation = yield* admit(caller, request, operation, {})
+        const { generation, record } = yield* admit(caller, request, operation, {})
         const { deadlineMs, deadlineField } = deadline(generation, request)
         const end = clock.unsafeCurrentTimeMillis() + deadlineMs
-        const listing = yield* listAll(generation.connection, {
-          server: request.server,
-          method: operation.method,
-          member: members[request.kind],
-          remainingMs: () => end - clock.unsafeCurrentTimeMillis(),
-          deadlineField
-        })
+        const listing = yield* recorded(
+          record,
+          listAll(generation.connection, {
+            server: request.server,
+            method: operation.method,
+            member: members[request.kind],
+            remainingMs: () => end - clock.unsafeCurrentTimeMillis(),
+            deadlineField
+          })
+        )
         const items = listing.items.flatMap((item: Json) => (isJsonObject(item) && !deeperThan(item, MAX_NESTING) ? [item] : []))
         const dropped = listing.items.length - items.length
         return {
@@ -326,4 +345,4 @@ const make = Effect.gen(function* () {
 })
 
 /** Surfaces over the registry. */
-export const layer: Layer.Layer<Surfaces, never, Registry | Secrets | StateDirectory | Gates> = Layer.effect(Surfaces, make)
+export const layer: Layer.Layer<Surfaces, never, Registry | Secrets | StateDirectory | Gates | CallRecords> = Layer.effect(Surfaces, make)

@@ -21,7 +21,11 @@ const isOk = (paths: ReturnType<typeof pathsIn>) =>
 type Replaced = "writeSync" | "fdatasync"
 
 /** Puts another function in the place of one of `node:fs` while an effect runs. */
-const replacing = <A, E, R>(name: Replaced, other: (...args: Array<never>) => unknown, effect: Effect.Effect<A, E, R>) => {
+const replacing = <A, E, R>(
+  name: Replaced,
+  other: (...args: Array<never>) => unknown,
+  effect: Effect.Effect<A, E, R>
+) => {
   const put = (value: unknown): void => {
     Object.assign(nodeFs, { [name]: value })
     syncBuiltinESMExports()
@@ -70,7 +74,14 @@ describe("append", () => {
       yield* withLog(paths, { run: "run-1" })(append("a", { call: "c", server: "fs" }))
       const [record, ...rest] = recordsOf(paths)
       assert.isEmpty(rest)
-      assert.deepInclude(record, { seq: 1, run: "run-1", kind: "tool_execution_started", call: "c", server: "fs", prev: GENESIS })
+      assert.deepInclude(record, {
+        seq: 1,
+        run: "run-1",
+        kind: "tool_execution_started",
+        call: "c",
+        server: "fs",
+        prev: GENESIS
+      })
       assert.match(record?.time ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
       assert.deepInclude(JSON.parse(fs.readFileSync(paths.head, "utf8")), { count: 1, hash: record?.hash })
       assert.deepEqual([modeOf(paths.log), modeOf(paths.head), modeOf(path.dirname(paths.log))], [0o600, 0o600, 0o700])
@@ -102,7 +113,10 @@ describe("append", () => {
           withLog(paths, { run })
         )
       }
-      assert.sameMembers([...namesOf(paths)], [...names.map((name) => `one:${name}`), ...names.map((name) => `two:${name}`)])
+      assert.sameMembers(
+        [...namesOf(paths)],
+        [...names.map((name) => `one:${name}`), ...names.map((name) => `two:${name}`)]
+      )
       yield* isOk(paths)
     })
   )
@@ -185,7 +199,9 @@ describe("append", () => {
       assert.isTrue(other.attempt())
       yield* Effect.gen(function* () {
         const waiting = yield* Effect.fork(append("gone"))
-        yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => fs.readdirSync(path.dirname(paths.log)).length > 1 })
+        yield* Effect.repeat(Effect.sleep("2 millis"), {
+          until: () => fs.readdirSync(path.dirname(paths.log)).length > 1
+        })
         yield* Fiber.interrupt(waiting)
         const kept = yield* Effect.fork(append("kept"))
         yield* Effect.yieldNow()
@@ -279,7 +295,9 @@ describe("what is in the way", () => {
       yield* Effect.gen(function* () {
         yield* append("a")
         // Until the lock is let go, files of this process are still there without their names.
-        yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => !fs.readdirSync(path.dirname(paths.log)).includes("audit.lock") })
+        yield* Effect.repeat(Effect.sleep("2 millis"), {
+          until: () => !fs.readdirSync(path.dirname(paths.log)).includes("audit.lock")
+        })
         fs.rmSync(path.dirname(paths.log), { recursive: true })
         assert.equal((yield* Effect.flip(append("b"))).reason, "not_found")
         yield* append("c")
@@ -330,7 +348,10 @@ describe("rotation", () => {
       const files = logFiles(paths.log)
       assert.isAbove(files.length, 5)
       assert.isTrue(files.every((file) => fs.statSync(file).size <= 2_000))
-      assert.deepEqual(files.slice(0, 2).map((file) => path.basename(file)), ["audit.1.jsonl", "audit.2.jsonl"])
+      assert.deepEqual(
+        files.slice(0, 2).map((file) => path.basename(file)),
+        ["audit.1.jsonl", "audit.2.jsonl"]
+      )
       assert.deepEqual(namesOf(paths), names)
       yield* isOk(paths)
     })
@@ -389,11 +410,16 @@ describe("repair", () => {
       const paths = pathsIn(yield* folder)
       yield* Effect.gen(function* () {
         yield* append("a")
-        yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => !fs.readdirSync(path.dirname(paths.log)).includes("audit.lock") })
+        yield* Effect.repeat(Effect.sleep("2 millis"), {
+          until: () => !fs.readdirSync(path.dirname(paths.log)).includes("audit.lock")
+        })
         fs.appendFileSync(paths.log, "half")
         yield* append("b")
       }).pipe(withLog(paths))
-      assert.deepEqual(recordsOf(paths).map(({ kind }) => kind === "audit_log_repaired"), [false, true, false])
+      assert.deepEqual(
+        recordsOf(paths).map(({ kind }) => kind === "audit_log_repaired"),
+        [false, true, false]
+      )
       yield* isOk(paths)
     })
   )
@@ -421,7 +447,10 @@ describe("repair", () => {
       const kept = fs.readFileSync(paths.log, "utf8").split("\n").slice(0, 1)
       fs.writeFileSync(paths.log, `${kept.join("\n")}\n`)
       yield* withLog(paths)(append("d"))
-      assert.deepEqual(recordsOf(paths).map(({ seq }) => seq), [1, 4])
+      assert.deepEqual(
+        recordsOf(paths).map(({ seq }) => seq),
+        [1, 4]
+      )
       assert.isFalse((yield* verify(paths)).ok)
     })
   )
@@ -433,10 +462,13 @@ describe("other layers", () => {
       const records: Array<AuditRecord> = []
       yield* TestClock.adjust("1 second")
       yield* Effect.provide(appendAll(["a", "b"]), layerMemory(records))
-      assert.deepEqual(records.map(({ payload, time }) => [payload["name"], time]), [
-        ["a", "1970-01-01T00:00:01.000Z"],
-        ["b", "1970-01-01T00:00:01.000Z"]
-      ])
+      assert.deepEqual(
+        records.map(({ payload, time }) => [payload["name"], time]),
+        [
+          ["a", "1970-01-01T00:00:01.000Z"],
+          ["b", "1970-01-01T00:00:01.000Z"]
+        ]
+      )
       let chain = emptyChain
       for (const record of records) {
         const text = JSON.stringify(record, Object.keys(record).sort().concat("name"))

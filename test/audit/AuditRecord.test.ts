@@ -61,15 +61,21 @@ describe("a record", () => {
 
   it("does not verify when any byte of its line is another one, or is gone, or is new", () => {
     fc.assert(
-      fc.property(parts, fc.nat(), fc.integer({ min: 1, max: 255 }), fc.constantFrom("change", "remove", "insert"), (one, at, by, how) => {
-        const bytes = [...Buffer.from(lineOf(one, emptyChain).line)]
-        const place = at % bytes.length
-        const other = ((bytes[place] ?? 0) + by) % 256
-        if (how === "change") bytes[place] = other
-        else if (how === "remove") bytes.splice(place, 1)
-        else bytes.splice(place, 0, other)
-        assert.isNotEmpty(verifyLine(Buffer.from(bytes), emptyChain).faults)
-      }),
+      fc.property(
+        parts,
+        fc.nat(),
+        fc.integer({ min: 1, max: 255 }),
+        fc.constantFrom("change", "remove", "insert"),
+        (one, at, by, how) => {
+          const bytes = [...Buffer.from(lineOf(one, emptyChain).line)]
+          const place = at % bytes.length
+          const other = ((bytes[place] ?? 0) + by) % 256
+          if (how === "change") bytes[place] = other
+          else if (how === "remove") bytes.splice(place, 1)
+          else bytes.splice(place, 0, other)
+          assert.isNotEmpty(verifyLine(Buffer.from(bytes), emptyChain).faults)
+        }
+      ),
       { numRuns: 500 }
     )
   })
@@ -113,14 +119,21 @@ describe("a record", () => {
 
 describe("argumentShape", () => {
   it("names keys and types, never a value", () => {
-    const text =
-      '{"path":"/secret","n":1,"deep":{"k":"v"},"list":[1],"no":null,"yes":true,"big":12345678901234567890}'
+    const text = '{"path":"/secret","n":1,"deep":{"k":"v"},"list":[1],"no":null,"yes":true,"big":12345678901234567890}'
     assert.deepEqual(argumentShape(parse(text)), {
       type: "object",
       byte_count: text.length,
       top_level_key_count: 7,
       top_level_keys: ["path", "n", "deep", "list", "no", "yes", "big"],
-      field_types: { path: "string", n: "number", deep: "object", list: "array", no: "null", yes: "boolean", big: "number" },
+      field_types: {
+        path: "string",
+        n: "number",
+        deep: "object",
+        list: "array",
+        no: "null",
+        yes: "boolean",
+        big: "number"
+      },
       omitted_top_level_keys: 0,
       truncated: false
     })
@@ -143,7 +156,10 @@ describe("argumentShape", () => {
         const bytes = keys.map((one) => Buffer.byteLength(one))
         assert.isAtMost(keys.length, MAX_KEYS)
         assert.isTrue(bytes.every((count) => count <= MAX_KEY_BYTES))
-        assert.isAtMost(bytes.reduce((sum, count) => sum + count, 0), MAX_ALL_KEYS_BYTES)
+        assert.isAtMost(
+          bytes.reduce((sum, count) => sum + count, 0),
+          MAX_ALL_KEYS_BYTES
+        )
         assert.equal(shape["top_level_key_count"], lengths.length)
         assert.equal(shape["omitted_top_level_keys"], lengths.length - keys.length)
         assert.equal(shape["truncated"], keys.length < lengths.length)
@@ -155,7 +171,9 @@ describe("argumentShape", () => {
   })
 
   it("hides secrets in keys, and takes keys of prototypes for keys", () => {
-    const shape = argumentShape(JSON.parse('{"hunter2":1,"__proto__":{}}'), (text) => text.replace("hunter2", "[hidden]"))
+    const shape = argumentShape(JSON.parse('{"hunter2":1,"__proto__":{}}'), (text) =>
+      text.replace("hunter2", "[hidden]")
+    )
     assert.deepEqual(shape["top_level_keys"], ["[hidden]", "__proto__"])
     assert.notInclude(JSON.stringify(shape), "hunter2")
     assert.isTrue(Object.hasOwn(shape["field_types"] as object, "__proto__"))
@@ -164,7 +182,18 @@ describe("argumentShape", () => {
 
 describe("safe projections", () => {
   it("replaces labels that look like paths or credentials", () => {
-    for (const label of ["/etc", "a\\b", "~x", "..", "C:x", "my-secret", "sk-abc", "x ghp_1", "a".repeat(48), "b ".repeat(200)]) {
+    for (const label of [
+      "/etc",
+      "a\\b",
+      "~x",
+      "..",
+      "C:x",
+      "my-secret",
+      "sk-abc",
+      "x ghp_1",
+      "a".repeat(48),
+      "b ".repeat(200)
+    ]) {
       assert.equal(safeLabel(label), "[hidden]", label)
     }
     for (const label of ["fs", "plugin:p:fs", "my server", "task-runner"]) assert.equal(safeLabel(label), label)
@@ -189,8 +218,21 @@ describe("safe projections", () => {
 describe("entries", () => {
   const about = { call: "c1", server: "fs" }
   const all = [
-    Entries.admissionRefused({ server: "fs", gate: "approval", code: "SIGIL_PENDING_APPROVAL", reason: "pending", message: "m" }),
-    Entries.processLifecycle({ server: "fs", phase: "post_spawn", status: "registered", safeMetadata: { a: "b" }, generation: "g", declaration: { x: 1 } }),
+    Entries.admissionRefused({
+      server: "fs",
+      gate: "approval",
+      code: "SIGIL_PENDING_APPROVAL",
+      reason: "pending",
+      message: "m"
+    }),
+    Entries.processLifecycle({
+      server: "fs",
+      phase: "post_spawn",
+      status: "registered",
+      safeMetadata: { a: "b" },
+      generation: "g",
+      declaration: { x: 1 }
+    }),
     Entries.approvalResolved({
       ...about,
       action: "resolved",
@@ -225,7 +267,18 @@ describe("entries", () => {
       redacted: true
     }),
     Entries.toolStarted({ ...about, toolName: "t", operation: "tools/call", generation: "g" }),
-    Entries.toolFinished({ ...about, toolName: "t", operation: "tools/call", status: "failed", code: "SIGIL_CALL_TIMEOUT", reason: "r", durationMs: 3, resultBytes: 1, truncated: false, artifact: "h" }),
+    Entries.toolFinished({
+      ...about,
+      toolName: "t",
+      operation: "tools/call",
+      status: "failed",
+      code: "SIGIL_CALL_TIMEOUT",
+      reason: "r",
+      durationMs: 3,
+      resultBytes: 1,
+      truncated: false,
+      artifact: "h"
+    }),
     Entries.projectDecision({ action: "approve", server: "fs", project: "/p", fingerprint: "f" }),
     Entries.pinRecorded({ server: "fs", action: "pin", fingerprints: { launch: "l" } }),
     Entries.workspaceMutation({ server: "fs", created: ["a"], changed: [], removed: [] })
@@ -263,7 +316,9 @@ describe("entries", () => {
   it("have a line that names what matters", () => {
     const line = (index: number): string => {
       const one = all[index] ?? all[0]
-      return one === undefined ? "" : summaryOf(make({ time: "t", kind: one.kind, run: "r", payload: one.payload }, emptyChain))
+      return one === undefined
+        ? ""
+        : summaryOf(make({ time: "t", kind: one.kind, run: "r", payload: one.payload }, emptyChain))
     }
     assert.equal(line(0), "approval SIGIL_PENDING_APPROVAL reason=pending message=m")
     assert.equal(line(3), "t tools/call destination=mcp:fs sent=true redacted=true")

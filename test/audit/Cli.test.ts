@@ -45,7 +45,11 @@ describe("sigil audit", () => {
     const { document } = await project.document("audit", ["audit", "show"])
     assert.deepEqual([document.file, document.records], [paths.log, []])
     const verified = await project.document("audit_verify", ["audit", "verify"])
-    assert.deepEqual(verified, { code: 0, stderr: "", document: { schema: "sigil.audit.verify/1", ok: true, records: 0, faults: [] } })
+    assert.deepEqual(verified, {
+      code: 0,
+      stderr: "",
+      document: { schema: "sigil.audit.verify/1", ok: true, records: 0, faults: [] }
+    })
   })
 
   it("shows the newest records, filtered, and pages through all files", async () => {
@@ -60,11 +64,17 @@ describe("sigil audit", () => {
     assert.deepEqual([second.records[0]?.seq, second.records.at(-1)?.seq, second.next], [13, 30, undefined])
     assert.deepEqual(await page("--kind", "pin_recorded").then(({ records }) => records), [])
     const text = await project.run(["audit", "show", "--limit", "1"])
-    assert.match(text.stdout, /^SEQ +TIME +KIND +SERVER +CALL +WHAT\n30 +\S+Z +tool_execution_finished +gh +c29 +succeeded t29\n$/)
+    assert.match(
+      text.stdout,
+      /^SEQ +TIME +KIND +SERVER +CALL +WHAT\n30 +\S+Z +tool_execution_finished +gh +c29 +succeeded t29\n$/
+    )
     const none = await project.run(["audit", "show", "--kind", "pin_recordet"])
     assert.deepEqual([none.code, none.stdout], [0, "No record matches.\n"])
     assert.include(none.stderr, "pin_recorded")
-    for (const wrong of [["--limit", "0"], ["--since", "0"]]) {
+    for (const wrong of [
+      ["--limit", "0"],
+      ["--since", "0"]
+    ]) {
       assert.equal((await project.run(["audit", "show", ...wrong])).code, 2)
     }
   })
@@ -73,7 +83,7 @@ describe("sigil audit", () => {
     await record(entries(1, { server: "e\u001b[2Jvil", payload: { tool_name: "a\u001b]0;t\u0007\nb\u202e" } }))
     for (const words of [["show"], ["tail"], ["show", "--json"]]) {
       const { stdout } = await project.run(["audit", ...words])
-      assert.notMatch(stdout, /[\u001b\u0007\u202e]/)
+      for (const unsafe of ["\u001b", "\u0007", "\u202e"]) assert.notInclude(stdout, unsafe)
       assert.include(stdout, "vil")
     }
   })
@@ -103,12 +113,18 @@ describe("sigil audit", () => {
   it("verifies, and says with exit code 1 what does not fit", async () => {
     await record(entries(3))
     const whole = await project.document("audit_verify", ["audit", "verify"])
-    assert.deepEqual([whole.code, whole.document.ok, whole.document.records, whole.document.head?.count], [0, true, 3, 3])
+    assert.deepEqual(
+      [whole.code, whole.document.ok, whole.document.records, whole.document.head?.count],
+      [0, true, 3, 3]
+    )
     assert.match((await project.run(["audit", "verify"])).stdout, /^ok 3 records/)
     fs.writeFileSync(paths.log, fs.readFileSync(paths.log, "utf8").replace("t1", "t9"))
     const { code, document } = await project.document("audit_verify", ["audit", "verify"])
     assert.deepEqual([code, document.ok], [1, false])
-    assert.deepEqual(document.faults.map(({ file, line }) => [file, line]), [[paths.log, 2]])
+    assert.deepEqual(
+      document.faults.map(({ file, line }) => [file, line]),
+      [[paths.log, 2]]
+    )
     const text = await project.run(["audit", "verify"])
     assert.equal(text.code, 1)
     assert.include(text.stdout, "audit.jsonl:2")

@@ -24,24 +24,26 @@ afterAll(() => {
 
 /** Runs an appender; kills it when `killAfter` records were acknowledged. Gives what it acknowledged. */
 const run = (args: ReadonlyArray<string>, killAfter = Number.POSITIVE_INFINITY) =>
-  Effect.async<{ readonly acknowledged: ReadonlyArray<string>; readonly killed: boolean; readonly err: string }>((resume) => {
-    const child = spawn(process.execPath, [appender, ...args], { stdio: ["ignore", "pipe", "pipe"] })
-    let out = ""
-    let err = ""
-    child.stdout.on("data", (chunk: Buffer) => {
-      out += chunk.toString()
-      if (out.split("\n").length > killAfter) child.kill("SIGKILL")
-    })
-    child.stderr.on("data", (chunk: Buffer) => {
-      err += chunk.toString()
-    })
-    child.once("close", (_code, signal) =>
-      resume(Effect.succeed({ acknowledged: out.split("\n").slice(0, -1), killed: signal === "SIGKILL", err }))
-    )
-    return Effect.sync(() => {
-      child.kill("SIGKILL")
-    })
-  })
+  Effect.async<{ readonly acknowledged: ReadonlyArray<string>; readonly killed: boolean; readonly err: string }>(
+    (resume) => {
+      const child = spawn(process.execPath, [appender, ...args], { stdio: ["ignore", "pipe", "pipe"] })
+      let out = ""
+      let err = ""
+      child.stdout.on("data", (chunk: Buffer) => {
+        out += chunk.toString()
+        if (out.split("\n").length > killAfter) child.kill("SIGKILL")
+      })
+      child.stderr.on("data", (chunk: Buffer) => {
+        err += chunk.toString()
+      })
+      child.once("close", (_code, signal) =>
+        resume(Effect.succeed({ acknowledged: out.split("\n").slice(0, -1), killed: signal === "SIGKILL", err }))
+      )
+      return Effect.sync(() => {
+        child.kill("SIGKILL")
+      })
+    }
+  )
 
 describe("processes", () => {
   it.scopedLive(
@@ -52,10 +54,17 @@ describe("processes", () => {
         const paths = pathsIn(at)
         const ends = yield* Effect.forEach(
           Array.from({ length: 10 }, (_, index) => index),
-          (index) => run([at, `p${index}`, "100", index % 2 === 0 ? "1" : "8", index === 3 ? "always" : "write", "20000"], 5 + index * 9),
+          (index) =>
+            run(
+              [at, `p${index}`, "100", index % 2 === 0 ? "1" : "8", index === 3 ? "always" : "write", "20000"],
+              5 + index * 9
+            ),
           { concurrency: "unbounded" }
         )
-        assert.deepEqual(ends.map(({ err }) => err).filter((err) => err !== ""), [])
+        assert.deepEqual(
+          ends.map(({ err }) => err).filter((err) => err !== ""),
+          []
+        )
         assert.isAbove(ends.filter(({ killed }) => killed).length, 5)
         yield* withLog(paths)(appendAll(["after"]))
         const found = yield* verify(paths)
@@ -63,7 +72,8 @@ describe("processes", () => {
         const names = namesOf(paths)
         assert.equal(new Set(names).size, names.length, "no record twice")
         const kept = new Set(names)
-        for (const { acknowledged } of ends) for (const name of acknowledged) assert.isTrue(kept.has(name), `${name} was acknowledged`)
+        for (const { acknowledged } of ends)
+          for (const name of acknowledged) assert.isTrue(kept.has(name), `${name} was acknowledged`)
         assert.isTrue(kept.has("after"))
       }),
     60_000
@@ -81,7 +91,9 @@ describe("processes", () => {
           { concurrency: "unbounded" }
         )
         assert.deepEqual(ends.map(({ err }) => err).join(""), "")
-        const expected = ["a", "b", "c", "d"].flatMap((name) => Array.from({ length: 300 }, (_, index) => `${name}:${index}`))
+        const expected = ["a", "b", "c", "d"].flatMap((name) =>
+          Array.from({ length: 300 }, (_, index) => `${name}:${index}`)
+        )
         assert.sameMembers([...namesOf(paths)], expected)
         const { ok, records, unheaded } = yield* verify(paths)
         assert.deepEqual([ok, records, unheaded], [true, 1_200, 0])
@@ -97,7 +109,8 @@ describe("processes", () => {
 describe("a disk without room", () => {
   /** Runs the program where its folder has 64 KiB, or, where nothing may be mounted, files have a largest size. */
   const inLittleRoom = (at: string): { readonly out: string; readonly err: string } => {
-    const mounted = 'mount -t tmpfs -o size=64k none "$1" && head -c 16384 /dev/zero > "$1/filler" && exec "$2" "$3" "$1"'
+    const mounted =
+      'mount -t tmpfs -o size=64k none "$1" && head -c 16384 /dev/zero > "$1/filler" && exec "$2" "$3" "$1"'
     const limited = 'ulimit -S -f 40 && exec "$2" "$3" "$1"'
     const words = ["sh", at, process.execPath, fullDisk]
     const tries: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
@@ -122,7 +135,12 @@ describe("a disk without room", () => {
       assert.isAbove(seen.count, 2)
       assert.equal(seen.code, "SIGIL_AUDIT_UNWRITABLE")
       assert.include(["no_space", "system_error"], seen.reason)
-      assert.deepInclude(seen, { again: "SIGIL_AUDIT_UNWRITABLE", wholeLines: true, linesThen: seen.count, okThen: true })
+      assert.deepInclude(seen, {
+        again: "SIGIL_AUDIT_UNWRITABLE",
+        wholeLines: true,
+        linesThen: seen.count,
+        okThen: true
+      })
       assert.isTrue(seen.ok, JSON.stringify(seen.faults))
       const acknowledged = Array.from({ length: seen.count }, (_, index) => `a${index}`)
       assert.deepEqual(seen.names, [...acknowledged, "after"])

@@ -18,11 +18,17 @@ const putLines = (file: string, lines: ReadonlyArray<string>): void =>
 const written = (at: string, names: ReadonlyArray<string>, rotateBytes = 900) =>
   Effect.as(withLog(pathsIn(at), { rotateBytes })(appendAll(names)), pathsIn(at))
 
-const verdict = (paths: LogPaths) => Effect.map(verify(paths), ({ ok, faults }) => ({ ok, why: faults.map(({ why }) => why) }))
+const verdict = (paths: LogPaths) =>
+  Effect.map(verify(paths), ({ ok, faults }) => ({ ok, why: faults.map(({ why }) => why) }))
 
 /** One thing that somebody does to a log. Lines are counted through all files. */
 const tampering = fc.oneof(
-  fc.record({ how: fc.constant("change" as const), at: fc.nat(), byte: fc.nat(), by: fc.integer({ min: 1, max: 255 }) }),
+  fc.record({
+    how: fc.constant("change" as const),
+    at: fc.nat(),
+    byte: fc.nat(),
+    by: fc.integer({ min: 1, max: 255 })
+  }),
   fc.record({ how: fc.constant("rehash" as const), at: fc.nat(), name: fc.constantFrom("forged", "") }),
   fc.record({ how: fc.constant("remove" as const), at: fc.nat() }),
   fc.record({ how: fc.constant("swap" as const), at: fc.nat(), with: fc.nat() }),
@@ -36,7 +42,11 @@ const tamper = (paths: LogPaths, act: typeof tampering extends fc.Arbitrary<infe
   const files = logFiles(paths.log)
   const all = files.flatMap((file) => linesOf(file).map((line) => ({ file, line })))
   const put = (): boolean => {
-    for (const file of files) putLines(file, all.filter((one) => one.file === file).map(({ line }) => line))
+    for (const file of files)
+      putLines(
+        file,
+        all.filter((one) => one.file === file).map(({ line }) => line)
+      )
     return true
   }
   const at = "at" in act ? act.at % all.length : 0
@@ -49,7 +59,11 @@ const tamper = (paths: LogPaths, act: typeof tampering extends fc.Arbitrary<infe
       bytes[place] = ((bytes[place] ?? 0) + act.by) % 256
       const whole = fs.readFileSync(chosen.file)
       const start = Buffer.byteLength(
-        all.slice(0, at).filter(({ file }) => file === chosen.file).map(({ line }) => `${line}\n`).join("")
+        all
+          .slice(0, at)
+          .filter(({ file }) => file === chosen.file)
+          .map(({ line }) => `${line}\n`)
+          .join("")
       )
       bytes.copy(whole, start)
       fs.writeFileSync(chosen.file, whole)
@@ -58,10 +72,7 @@ const tamper = (paths: LogPaths, act: typeof tampering extends fc.Arbitrary<infe
     case "rehash": {
       // Changed with a hash that fits, as somebody who knows the format would.
       const { prev, seq, hash: _, ...rest } = JSON.parse(chosen.line)
-      const { line } = makeLine(
-        { ...rest, payload: payloadText({ name: act.name }) },
-        { count: seq - 1, hash: prev }
-      )
+      const { line } = makeLine({ ...rest, payload: payloadText({ name: act.name }) }, { count: seq - 1, hash: prev })
       if (line === chosen.line) return false
       all[at] = { file: chosen.file, line }
       return put()
@@ -118,7 +129,7 @@ describe("verify", () => {
               fs.rmSync(at, { recursive: true, force: true })
             }
           }),
-          { numRuns: 300 }
+          { numRuns: 150 }
         )
       ),
     60_000
@@ -188,6 +199,19 @@ describe("verify", () => {
         faults.map(({ file, line }) => [file, line]),
         [[paths.log, 2]]
       )
+    })
+  )
+
+  it.scopedLive("says that the end is missing, or that the last line is incomplete, its newline too", () =>
+    Effect.gen(function* () {
+      const paths = yield* written(yield* folder, ["a", "b", "c"], 1_000_000)
+      const lines = linesOf(paths.log)
+      putLines(paths.log, lines.slice(0, 1))
+      assert.deepEqual((yield* verdict(paths)).why, ["records 2 to 3, which the head counts, are missing at the end"])
+      for (const end of [lines.join("\n"), `${lines.join("\n")}\n{"ca`]) {
+        fs.writeFileSync(paths.log, end)
+        assert.include((yield* verdict(paths)).why[0], "the last line is incomplete")
+      }
     })
   )
 

@@ -1,6 +1,8 @@
 /** The whole of sigil over in-process servers: the real layers, with only the transport and the stores replaced. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as AuditLog from "../../src/audit/AuditLog.ts"
+import type { AuditRecord } from "../../src/audit/AuditRecord.ts"
 import { layerTest as configurationTest, type ConfigSnapshot } from "../../src/config/Configuration.ts"
 import type { Entry, ServerDeclaration } from "../../src/config/ServerDeclaration.ts"
 import { defaultSettings } from "../../src/config/Settings.ts"
@@ -13,6 +15,7 @@ import * as Toggles from "../../src/policy/Toggles.ts"
 import * as Admission from "../../src/server/Admission.ts"
 import * as Registry from "../../src/server/Registry.ts"
 import * as ServerLog from "../../src/server/ServerLog.ts"
+import * as CallRecords from "../../src/tools/CallRecords.ts"
 import * as Gates from "../../src/tools/Gates.ts"
 import * as Pipeline from "../../src/tools/Pipeline.ts"
 import * as MemoryTransport from "../../src/transport/MemoryTransport.ts"
@@ -60,6 +63,8 @@ export interface FakeRuntime {
   readonly entries?: ReadonlyArray<Entry>
   readonly variables?: { readonly [name: string]: string }
   readonly snapshot?: Partial<ConfigSnapshot>
+  /** Receives the audit records. */
+  readonly records?: Array<AuditRecord>
 }
 
 /** Layers of the whole. */
@@ -82,12 +87,14 @@ export const layer = (fake: FakeRuntime) => {
     Toggles.layerMemory,
     MemoryTransport.layer(fake.servers),
     Secrets.layer,
+    AuditLog.layerMemory(fake.records),
     ServerLog.layerMemory,
     StateDirectory.layerMemory,
     Random.layerTest
   )
   const servers = Layer.provideMerge(Registry.layer(2), Layer.provideMerge(Admission.layer, ground))
-  return Layer.provideMerge(Pipeline.layer, Layer.provideMerge(Gates.layer, servers))
+  const gates = Layer.provideMerge(Gates.layer, Layer.provideMerge(CallRecords.layer, servers))
+  return Layer.provideMerge(Pipeline.layer, gates)
 }
 
 /** Runs a test program over the whole. */

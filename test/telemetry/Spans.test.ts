@@ -60,7 +60,7 @@ describe("Spans", () => {
       const session = yield* Spans.openSession
       const report = yield* Spans.close(
         facts,
-        session,
+        () => session,
         () => assert.fail("nobody asks"),
         Effect.succeed(nothingToClean)
       )
@@ -100,7 +100,12 @@ describe("Spans", () => {
             return opened
           })
         )
-        yield* Spans.close(facts, session, () => undefined, Effect.succeed(nothingToClean))
+        yield* Spans.close(
+          facts,
+          () => session,
+          () => undefined,
+          Effect.succeed(nothingToClean)
+        )
       })
       const { spans, measured } = yield* collected(life)
       assert.deepEqual(SpanTree.render(spans, { attributes: [Attribute.method, Attribute.pid, Attribute.requestId] }), [
@@ -256,7 +261,12 @@ describe("Spans", () => {
       const incomplete = { ...nothingToClean, complete: false, reason: "survivors" }
       const closed = yield* collected(
         Effect.flatMap(Spans.openSession, (session) =>
-          Spans.close(facts, session, () => "stream_closed", Effect.succeed(incomplete))
+          Spans.close(
+            facts,
+            () => session,
+            () => "stream_closed",
+            Effect.succeed(incomplete)
+          )
         )
       )
       const shown = attributesOf(closed.spans[0])
@@ -268,11 +278,46 @@ describe("Spans", () => {
     })
   )
 
+  it.effect("begins a trace for a close after a session, and keeps the close of a failed start inside it", () =>
+    Effect.gen(function* () {
+      const closing = (session: Spans.Session | undefined) =>
+        Spans.start(
+          "files",
+          "g-1",
+          Spans.close(
+            facts,
+            () => session,
+            () => undefined,
+            Effect.succeed(nothingToClean)
+          )
+        )
+      const failed = yield* collected(closing(undefined))
+      assert.deepEqual(SpanTree.render(failed.spans, { durations: false, attributes: [] }), [
+        "sigil.start",
+        "└─ sigil.close"
+      ])
+      assert.deepEqual(failed.measured, [])
+      const ended = yield* collected(Effect.flatMap(Spans.openSession, closing))
+      assert.deepEqual([...SpanTree.render(ended.spans, { durations: false, attributes: [] })].sort(), [
+        "sigil.close",
+        "sigil.start"
+      ])
+      assert.equal(ended.measured[0]?.instrument.name, "mcp.client.session.duration")
+    })
+  )
+
   it.effect("closes with the tracer of the start, on whatever fiber the finalizer runs", () =>
     Effect.gen(function* () {
       const collector = yield* SpanTree.collector
       const session = yield* Effect.withTracer(Spans.openSession, collector.tracer)
-      const fiber = yield* Effect.fork(Spans.close(facts, session, () => undefined, Effect.succeed(nothingToClean)))
+      const fiber = yield* Effect.fork(
+        Spans.close(
+          facts,
+          () => session,
+          () => undefined,
+          Effect.succeed(nothingToClean)
+        )
+      )
       yield* Fiber.join(fiber)
       assert.deepEqual(
         collector.spans().map(({ name }) => name),

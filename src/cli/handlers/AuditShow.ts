@@ -43,7 +43,9 @@ export const handler: Handler<Input> = ({ options }) =>
         const known: ReadonlyArray<string> = kinds
         if (kind !== undefined && !known.includes(kind)) {
           const names = near(kind, known)
-          yield* output.note(`'${kind}' is no kind that this version writes.${names.length === 0 ? "" : ` Near: ${names.join(", ")}`}`)
+          yield* output.note(
+            `'${kind}' is no kind that this version writes.${names.length === 0 ? "" : ` Near: ${names.join(", ")}`}`
+          )
         }
       }
       return 0

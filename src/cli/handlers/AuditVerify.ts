@@ -44,7 +44,10 @@ export const handler: Handler<Input> = () =>
         return 0
       }
       yield* output.text([
-        [red("broken"), ` ${counted(faults.length + moreFaults, "fault")} in ${counted(records, "record")} of ${path.dirname(paths.log)}`],
+        [
+          red("broken"),
+          ` ${counted(faults.length + moreFaults, "fault")} in ${counted(records, "record")} of ${path.dirname(paths.log)}`
+        ],
         ...faults.map(({ file, line, why }) => `  ${path.basename(file)}:${line}  ${why}`),
         ...(moreFaults === 0 ? [] : [`  and ${moreFaults} more`]),
         "fix: Keep the files as they are and compare them with a backup; somebody or something changed them."

@@ -47,4 +47,5 @@ export const recordsOf = (paths: LogPaths): ReadonlyArray<AuditRecord> =>
   )
 
 /** The names in the payloads of a log. */
-export const namesOf = (paths: LogPaths): ReadonlyArray<unknown> => recordsOf(paths).map(({ payload }) => payload["name"])
+export const namesOf = (paths: LogPaths): ReadonlyArray<unknown> =>
+  recordsOf(paths).map(({ payload }) => payload["name"])
