@@ -34,6 +34,11 @@ export class AuditLog extends Context.Tag("sigil/audit/AuditLog")<
      * When it fails the first ones may be in the log.
      */
     readonly appendAll: (entries: ReadonlyArray<AuditEntry>) => Effect.Effect<void, AuditError>
+    /**
+     * Adds a record that nobody waits for: it leaves with the next one, after 5 ms at the latest, and in any case
+     * before the log is closed. Should the log not take it, the next `append` fails.
+     */
+    readonly note: (entry: AuditEntry) => void
   }
 >() {}
 
@@ -73,7 +78,11 @@ const make = (
         writer.append(entries)
       )
     }
-    return { append: (entry) => appendAll([entry]), appendAll }
+    const note = (entry: AuditEntry): void => {
+      if (prepared) writer.note(entry)
+      else Effect.runFork(Effect.ignore(appendAll([entry])))
+    }
+    return { append: (entry) => appendAll([entry]), appendAll, note }
   })
 
 /** The log of a workspace, closed with the scope. */
@@ -88,19 +97,21 @@ export const layerMemory = (records: Array<AuditRecord> = [], run = "test"): Lay
       let chain: Link = emptyChain
       const appendAll = (entries: ReadonlyArray<AuditEntry>): Effect.Effect<void, AuditError> =>
         Effect.sync(() => {
-          for (const { kind, call, server, payload } of entries) {
+          for (const { kind, call, server, payload: given, payloadText } of entries) {
+            const payload = payloadText === undefined ? given : JSON.parse(payloadText)
             const time = new Date(clock.unsafeCurrentTimeMillis()).toISOString()
             const record = makeRecord({ time, kind, run, call, server, payload }, chain)
             chain = { count: record.seq, hash: record.hash }
             records.push(record)
           }
         })
-      return { append: (entry) => appendAll([entry]), appendAll }
+      return { append: (entry) => appendAll([entry]), appendAll, note: (entry) => Effect.runSync(appendAll([entry])) }
     })
   )
 
 /** No log, for tests and embeddings that keep none. */
 export const layerNone: Layer.Layer<AuditLog> = Layer.succeed(AuditLog, {
   append: () => Effect.void,
-  appendAll: () => Effect.void
+  appendAll: () => Effect.void,
+  note: () => undefined
 })

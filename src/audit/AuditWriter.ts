@@ -27,7 +27,11 @@ const HOLD_BUSY_MS = 10
 const HANDOVER_MS = 4
 /** Within 50 ms everything is on the disk (spec section 13); the disk gets the rest of the time. */
 const SYNC_AFTER_MS = 25
-/** Longest wait for the disk when the log is closed. */
+/** A record nobody waits for leaves with the next one, at the latest after this. */
+const NOTE_WAIT_MS = 5
+/** Pause between attempts to get the lock when the log is closed. */
+const DRAIN_STEP = "5 millis"
+/** Longest wait for the lock and for the disk when the log is closed. */
 const CLOSE_WAIT = "5 seconds"
 
 /** Kinds that are on the disk before anything follows from them (spec section 13). */
@@ -53,9 +57,13 @@ export interface AuditLogOptions {
 export interface AuditWriter {
   /** As `AuditLog.appendAll`. */
   readonly append: (entries: ReadonlyArray<AuditEntry>) => Effect.Effect<void, AuditError>
+  /** Adds a record that nobody waits for; see `AuditLog.note`. */
+  readonly note: (entry: AuditEntry) => void
   /** Brings everything to the disk and lets go. Bounded; never fails. */
   readonly close: Effect.Effect<void>
 }
+
+const ignored = (): void => undefined
 
 type Resume = (result: Effect.Effect<void, AuditError>) => void
 
@@ -98,6 +106,7 @@ export const makeWriter = (
   let synced = 0
   let syncing = false
   let syncTimer: NodeJS.Timeout | undefined
+  let noteTimer: NodeJS.Timeout | undefined
   let diskQueue: Array<DiskWaiting> = []
   /** The disk refused what had been acknowledged: the next append says so. */
   let diskFault: AuditError | undefined
@@ -266,7 +275,7 @@ export const makeWriter = (
     run: options.run,
     call: entry.call,
     server: entry.server,
-    payload: payloadText(entry.payload)
+    payload: entry.payloadText ?? payloadText(entry.payload)
   })
 
   const append = (entries: ReadonlyArray<AuditEntry>): Effect.Effect<void, AuditError> =>
@@ -296,9 +305,31 @@ export const makeWriter = (
       })
     })
 
-  const close: Effect.Effect<void> = Effect.suspend(() => {
+  const note = (entry: AuditEntry): void => {
+    if (closed) return
+    try {
+      queue.push({ resume: ignored, records: [partsOf(entry, new Date(now()).toISOString())], durable: options.sync === "always" })
+    } catch {
+      // A payload that is no JSON is a fault of its builder; nobody waits who could be told.
+      return
+    }
+    // The next append takes it along; without one it leaves by itself.
+    noteTimer ??= setTimeout(() => {
+      noteTimer = undefined
+      if (queue.length > 0) flush()
+    }, NOTE_WAIT_MS)
+  }
+
+  /** Writes what waits, as far as the lock can be had in time. */
+  const drain: Effect.Effect<void> = Effect.suspend(() => {
+    if (queue.length > 0) flush()
+    return queue.length === 0 ? Effect.void : Effect.flatMap(Effect.sleep(DRAIN_STEP), () => drain)
+  })
+
+  const close: Effect.Effect<void> = Effect.flatMap(drain.pipe(Effect.interruptible, Effect.timeout(CLOSE_WAIT), Effect.ignore), () => {
     closed = true
     clearTimeout(retryTimer)
+    clearTimeout(noteTimer)
     clearTimeout(syncTimer)
     failAll(auditRefused(paths.log, "closed", "it was closed"))
     const lastSync =
@@ -318,5 +349,5 @@ export const makeWriter = (
     )
   })
 
-  return { append, close }
+  return { append, note, close }
 }

@@ -8,11 +8,9 @@
  * message may repeat any of them. A failed span carries the error's code and reason instead.
  */
 import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
-import * as DefaultServices from "effect/DefaultServices"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Tracer from "effect/Tracer"
+import type * as Tracer from "effect/Tracer"
 import { isFailure } from "../base/Failure.ts"
 import { type Meter, meterOf } from "./Metrics.ts"
 
@@ -74,8 +72,11 @@ export interface Listener {
   readonly meter: Meter | undefined
 }
 
-/** The tracer of a program that installed none. */
-export const silent: Tracer.Tracer = Context.get(DefaultServices.liveServices, Tracer.Tracer)
+/**
+ * The tracer of a program that installed none. Asked of a fresh fiber: when two copies of Effect are in one
+ * process, each has a default of its own and only the first one's is in use.
+ */
+export const silent: Tracer.Tracer = Effect.runSync(Effect.tracer)
 
 /** The low-cardinality class of an error: the JSON-RPC code of the server's answer, else the stable code. */
 export const errorTypeOf = (error: unknown): string => {
@@ -107,7 +108,7 @@ export const withListener = <A, E, R>(
   errorType: (error: E) => string,
   body: (listener: Listener | undefined) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.flatMap(Effect.tracer, (tracer) =>
+  Effect.tracerWith((tracer) =>
     tracer === silent
       ? body(undefined)
       : Effect.useSpan(

@@ -86,13 +86,9 @@ export const admission = <A, E, R>(server: string, effect: Effect.Effect<A, E, R
         )
   )
 
-/** One whole start: parent of spawn, handshake and lists. */
-export const start = <A, E, R>(
-  server: string,
-  generation: string,
-  effect: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  step("sigil.start", { [Attribute.server]: server, [Attribute.generation]: generation }, () => effect)
+/** One whole start, the wait for its turn included: parent of admission, spawn, handshake and lists. */
+export const start = <A, E, R>(server: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  step("sigil.start", { [Attribute.server]: server }, () => effect)
 
 /** Opening the wire: for stdio the spawn of the process. Command and arguments are never recorded. */
 export const spawn = <A extends { readonly pid?: number }, E, R>(
@@ -135,7 +131,7 @@ export const operation = <A, E, R>(
   )
 
 /** Remembers that a session begins, right after the handshake; `undefined` when nobody listens. */
-export const openSession: Effect.Effect<Session | undefined> = Effect.flatMap(Effect.tracer, (tracer) =>
+export const openSession: Effect.Effect<Session | undefined> = Effect.tracerWith((tracer) =>
   tracer === silent
     ? Effect.succeed(undefined)
     : Effect.contextWith((context: Context.Context<never>) => ({ tracer, opener: spanIn(context) })).pipe(
@@ -195,7 +191,7 @@ export const exchange = <E, R>(
   params: JsonObject | undefined,
   send: (sending: Sending | undefined) => Effect.Effect<JsonObject, E, R>
 ): Effect.Effect<JsonObject, E, R> =>
-  Effect.flatMap(Effect.tracer, (tracer) =>
+  Effect.tracerWith((tracer) =>
     tracer === silent
       ? send(undefined)
       : Effect.contextWithEffect((context: Context.Context<never>) =>

@@ -11,7 +11,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Runtime from "effect/Runtime"
 import type { Code } from "../base/Codes.ts"
 import type { Failure } from "../base/Failure.ts"
 import type { JsonObject } from "../base/Json.ts"
@@ -19,9 +18,10 @@ import { argumentShape } from "../audit/ArgumentShape.ts"
 import * as Entries from "../audit/AuditEntries.ts"
 import type { AuditError } from "../audit/AuditError.ts"
 import { AuditLog } from "../audit/AuditLog.ts"
+import { canonicalText } from "../audit/AuditRecord.ts"
 import { identityProjection } from "../audit/SafeProjection.ts"
 import { Random } from "../platform/Random.ts"
-import { PLACEHOLDER, Secrets } from "../policy/Secrets.ts"
+import { Secrets } from "../policy/Secrets.ts"
 import type { Decision } from "../policy/Permission.ts"
 import type { Generation } from "../server/Generation.ts"
 import type { Subject } from "./Gates.ts"
@@ -67,6 +67,8 @@ export class CallRecords extends Context.Tag("sigil/tools/CallRecords")<
   }
 >() {}
 
+const empty: JsonObject = {}
+
 const targetOf = (subject: Subject) => {
   if (subject.operation === "tool") return { remote_tool: subject.tool }
   return subject.operation === "resource" ? { resource_operation: subject.tool } : { prompt_operation: subject.tool }
@@ -77,8 +79,6 @@ const make = Effect.gen(function* () {
   const secrets = yield* Secrets
   const random = yield* Random
   const clock = yield* Effect.clock
-  const runtime = yield* Effect.runtime<never>()
-  const fork = Runtime.runFork(runtime)
   // One random part per runtime and a counter: unique, and cheap enough for every call.
   const prefix = random.uuid().slice(0, 8)
   let count = 0
@@ -94,7 +94,68 @@ const make = Effect.gen(function* () {
     identities.set(generation, identity)
     return identity
   }
-  const hidden = (text: string): string => secrets.redactText(text)
+  /** What of a subject is the same in each of its records, known values hidden. */
+  interface Fixed {
+    readonly tool: string
+    /** `tool` as JSON. */
+    readonly toolText: string
+    readonly visible: string
+    readonly subjects: ReadonlyArray<string>
+    readonly target: ReturnType<typeof targetOf>
+  }
+  const fixed = new WeakMap<Subject, Fixed>()
+  // Values are registered before a server exists, so what is hidden in its names does not change later.
+  const fixedOf = (subject: Subject): Fixed => {
+    const known = fixed.get(subject)
+    if (known !== undefined) return known
+    const tool = secrets.redactText(subject.tool)
+    const visible = secrets.redactText(subject.visibleName)
+    const made: Fixed = { tool, toolText: JSON.stringify(tool), visible, subjects: [visible], target: targetOf({ ...subject, tool }) }
+    fixed.set(subject, made)
+    return made
+  }
+
+  const egress = (
+    record: Pick<CallRecord, "id" | "subject" | "operation">,
+    generation: Generation,
+    shape: JsonObject,
+    verdict: { readonly secretDetected: boolean; readonly sent: boolean; readonly redacted: boolean }
+  ) => {
+    const { subject, operation } = record
+    const { tool, visible, subjects, target } = fixedOf(subject)
+    const { trust } = generation.declaration
+    return Entries.egressDecision({
+      call: record.id,
+      server: subject.server,
+      toolName: tool,
+      operation,
+      subjects: [...subjects, `mcp_trust_class:${trust.trustClass}`],
+      trustClass: trust.trustClass,
+      providerTool: visible,
+      target,
+      allowSecrets: trust.allowSecrets,
+      arguments: shape,
+      serverIdentity: identityOf(generation),
+      ...verdict
+    })
+  }
+
+  /** The egress payload of the common case, cut where the call's id and the arguments' shape go. */
+  const templates = new WeakMap<Generation, Map<Subject, readonly [string, string, string]>>()
+  const templateOf = (generation: Generation, subject: Subject, operation: string): readonly [string, string, string] => {
+    const known = templates.get(generation)?.get(subject)
+    if (known !== undefined) return known
+    // Marks that no JSON text holds outside of these two places: a random part that nobody has seen.
+    const mark = random.uuid()
+    const entry = egress({ id: `${mark}-id`, subject, operation }, generation, { mark }, { secretDetected: false, sent: true, redacted: false })
+    const [first = "", rest = ""] = canonicalText(entry.payload).split(`"${mark}-id"`)
+    const [second = "", third = ""] = rest.split(JSON.stringify({ mark }))
+    const made = [first, second, third] as const
+    const bySubject = templates.get(generation) ?? new Map<Subject, readonly [string, string, string]>()
+    bySubject.set(subject, made)
+    templates.set(generation, bySubject)
+    return made
+  }
 
   return CallRecords.of({
     open: (subject, operation) => {
@@ -103,25 +164,23 @@ const make = Effect.gen(function* () {
     },
     leaving: (record, generation, args, { secretDetected, sent }) => {
       const { subject, operation } = record
-      const about = { call: record.id, server: subject.server, toolName: hidden(subject.tool), operation }
+      const { tool } = fixedOf(subject)
+      const about = { call: record.id, server: subject.server, toolName: tool, operation }
       const { trust } = generation.declaration
       if (!trust.egressLogging) return audit.append(Entries.toolStarted({ ...about, generation: generation.id }))
-      const shape = argumentShape(args, hidden)
-      return audit.append(
-        Entries.egressDecision({
-          ...about,
-          subjects: [hidden(subject.visibleName), `mcp_trust_class:${trust.trustClass}`],
-          trustClass: trust.trustClass,
-          providerTool: hidden(subject.visibleName),
-          target: targetOf({ ...subject, tool: hidden(subject.tool) }),
-          allowSecrets: trust.allowSecrets,
-          secretDetected,
-          sent,
-          arguments: shape,
-          serverIdentity: identityOf(generation),
-          redacted: secretDetected || JSON.stringify(shape).includes(PLACEHOLDER)
-        })
-      )
+      let redacted = secretDetected
+      const shape = argumentShape(args, (text) => {
+        const safe = secrets.redactText(text)
+        if (safe !== text) redacted = true
+        return safe
+      })
+      const common = sent && !secretDetected && !redacted
+      if (common) {
+        const [first, second, third] = templateOf(generation, subject, operation)
+        const payloadText = `${first}"${record.id}"${second}${JSON.stringify(shape)}${third}`
+        return audit.append({ kind: "egress_decision_recorded", call: record.id, server: subject.server, payload: empty, payloadText })
+      }
+      return audit.append(egress(record, generation, shape, { secretDetected, sent, redacted }))
     },
     asked: (record, decision, answer, allowSource) =>
       audit.append(
@@ -129,30 +188,39 @@ const make = Effect.gen(function* () {
           call: record.id,
           server: record.subject.server,
           action: answer === undefined ? "policy_evaluated" : "resolved",
-          toolName: hidden(record.subject.tool),
+          toolName: fixedOf(record.subject).tool,
           operation: "network_request",
-          subjects: [hidden(record.subject.visibleName)],
+          subjects: fixedOf(record.subject).subjects,
           local: decision.facets.local,
           network: decision.facets.network,
           source: decision.facets.source,
           decision: decision.decision,
           userDecision: answer,
-          reason: hidden(decision.decidedBy),
+          reason: secrets.redactText(decision.decidedBy),
           allowSource
         })
       ),
     ended: (record, { status, code, reason }) => {
+      const { subject, operation } = record
+      if (code === undefined && reason === undefined) {
+        const durationMs = Math.round(clock.unsafeCurrentTimeMillis() - record.begun)
+        const { toolText } = fixedOf(subject)
+        // Keys in the order of RFC 8785; the form of `toolFinished`.
+        const payloadText = `{"call_id":"${record.id}","duration_ms":${durationMs},"operation":"${operation}","status":"${status}","tool_name":${toolText}}`
+        audit.note({ kind: "tool_execution_finished", call: record.id, server: subject.server, payload: empty, payloadText })
+        return
+      }
       const entry = Entries.toolFinished({
         call: record.id,
         server: record.subject.server,
-        toolName: hidden(record.subject.tool),
+        toolName: fixedOf(record.subject).tool,
         operation: record.operation,
         status,
         code,
         reason,
         durationMs: Math.round(clock.unsafeCurrentTimeMillis() - record.begun)
       })
-      fork(Effect.ignore(audit.append(entry)))
+      audit.note(entry)
     }
   })
 })

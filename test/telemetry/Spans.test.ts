@@ -78,11 +78,10 @@ describe("Spans", () => {
           { name: "tools/call echo", attributes: { [Attribute.method]: "tools/call", [Attribute.server]: "files" } },
           errorTypeOf,
           Effect.gen(function* () {
-            yield* Spans.admission("files", Effect.void)
             const opened = yield* Spans.start(
               "files",
-              "g-1",
               Effect.gen(function* () {
+                yield* Spans.admission("files", Effect.void)
                 yield* Spans.spawn(facts, Effect.succeed({ pid: 42 }))
                 yield* Spans.operation(
                   facts,
@@ -110,8 +109,8 @@ describe("Spans", () => {
       const { spans, measured } = yield* collected(life)
       assert.deepEqual(SpanTree.render(spans, { attributes: [Attribute.method, Attribute.pid, Attribute.requestId] }), [
         "tools/call echo  100.0 ms  mcp.method.name=tools/call jsonrpc.request.id=7",
-        "├─ sigil.admission  0.0 ms",
         "└─ sigil.start  0.0 ms",
+        "   ├─ sigil.admission  0.0 ms",
         "   ├─ sigil.spawn  0.0 ms  process.pid=42",
         "   └─ initialize  0.0 ms  mcp.method.name=initialize",
         "sigil.close  0.0 ms"
@@ -283,7 +282,6 @@ describe("Spans", () => {
       const closing = (session: Spans.Session | undefined) =>
         Spans.start(
           "files",
-          "g-1",
           Spans.close(
             facts,
             () => session,
