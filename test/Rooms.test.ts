@@ -51,7 +51,13 @@ const imports: ReadonlyArray<Import> = files.flatMap((file) => {
   const text = fs.readFileSync(path.join(src, file), "utf8")
   return [...text.matchAll(/(import\s+type\s[^;]*?from|from|import)\s*\(?\s*["'](\.[^"']+)["']/g)].map((match) => {
     const target = path.relative(src, path.resolve(path.dirname(path.join(src, file)), match[2] ?? ""))
-    return { file, room: roomOf(file), target, targetRoom: roomOf(target), typeOnly: match[1]?.includes("type") ?? false }
+    return {
+      file,
+      room: roomOf(file),
+      target,
+      targetRoom: roomOf(target),
+      typeOnly: match[1]?.includes("type") ?? false
+    }
   })
 })
 

@@ -8,9 +8,14 @@ export const median = (values) => {
 
 export const spread = (values) => (Math.max(...values) - Math.min(...values)) / median(values)
 
-export const load = () => `load average ${os.loadavg().map((value) => value.toFixed(2)).join(" ")}`
+export const load = () =>
+  `load average ${os
+    .loadavg()
+    .map((value) => value.toFixed(2))
+    .join(" ")}`
 
-export const row = (cells, widths) => console.log(cells.map((cell, index) => String(cell).padEnd(widths[index])).join("  "))
+export const row = (cells, widths) =>
+  console.log(cells.map((cell, index) => String(cell).padEnd(widths[index])).join("  "))
 
 /** CPU milliseconds of this process since `from`. */
 export const cpuSince = (from) => {

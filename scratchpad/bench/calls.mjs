@@ -64,9 +64,18 @@ const widths = [10, 14, 10, 14]
 console.log(`${rounds} interleaved rounds, Node ${process.version}, ${load()}`)
 row(["", "calls/s", "spread", "cpu us/call"], widths)
 for (const [name, { perSecond, cpuUs }] of Object.entries(figures)) {
-  row([name, median(perSecond).toFixed(0), `${(spread(perSecond) * 100).toFixed(0)} %`, median(cpuUs).toFixed(0)], widths)
+  row(
+    [name, median(perSecond).toFixed(0), `${(spread(perSecond) * 100).toFixed(0)} %`, median(cpuUs).toFixed(0)],
+    widths
+  )
 }
-for (const [inFlight, bar] of [[1, 0.8], [16, 0.6]]) {
-  const ratio = (kind) => (median(figures[`sigil ${inFlight}`][kind]) / median(figures[`sdk ${inFlight}`][kind])).toFixed(2)
-  console.log(`${inFlight} in flight: sigil / sdk calls ${ratio("perSecond")} (bar ${bar}), cpu ${ratio("cpuUs")} (bar 2)`)
+for (const [inFlight, bar] of [
+  [1, 0.8],
+  [16, 0.6]
+]) {
+  const ratio = (kind) =>
+    (median(figures[`sigil ${inFlight}`][kind]) / median(figures[`sdk ${inFlight}`][kind])).toFixed(2)
+  console.log(
+    `${inFlight} in flight: sigil / sdk calls ${ratio("perSecond")} (bar ${bar}), cpu ${ratio("cpuUs")} (bar 2)`
+  )
 }

@@ -17,8 +17,26 @@ writeFileSync(config, JSON.stringify({ mcpServers: { echo: { command: process.ex
 
 const contenders = {
   "bare Node client": [path.join(here, "bare-client.mjs"), echo],
-  sigil: [path.join(root, "dist", "bin.js"), "--mcp-config", config, "--strict-mcp-config", "mcp", "call", "echo", "echo", "text=hello", "--yes"],
-  "mcporter 0.9.0": [path.join(root, "node_modules", "mcporter", "dist", "cli.js"), "--config", config, "call", "echo.echo", "text=hello"],
+  sigil: [
+    path.join(root, "dist", "bin.js"),
+    "--mcp-config",
+    config,
+    "--strict-mcp-config",
+    "mcp",
+    "call",
+    "echo",
+    "echo",
+    "text=hello",
+    "--yes"
+  ],
+  "mcporter 0.9.0": [
+    path.join(root, "node_modules", "mcporter", "dist", "cli.js"),
+    "--config",
+    config,
+    "call",
+    "echo.echo",
+    "text=hello"
+  ],
   "sigil --version": [path.join(root, "dist", "bin.js"), "--version"],
   "empty .mjs file": [path.join(here, "empty.mjs")]
 }
@@ -63,6 +81,10 @@ for (const [name, { wall, cpu }] of Object.entries(figures)) {
   row([name, median(wall).toFixed(0), `${(spread(wall) * 100).toFixed(0)} %`, median(cpu).toFixed(0)], widths)
 }
 const ratio = (left, right, kind) => (median(figures[left][kind]) / median(figures[right][kind])).toFixed(2)
-console.log(`sigil / mcporter: wall ${ratio("sigil", "mcporter 0.9.0", "wall")} (bar 0.75), cpu ${ratio("sigil", "mcporter 0.9.0", "cpu")}`)
-console.log(`sigil / bare client: wall ${ratio("sigil", "bare Node client", "wall")} (bar 2.5), cpu ${ratio("sigil", "bare Node client", "cpu")}`)
+console.log(
+  `sigil / mcporter: wall ${ratio("sigil", "mcporter 0.9.0", "wall")} (bar 0.75), cpu ${ratio("sigil", "mcporter 0.9.0", "cpu")}`
+)
+console.log(
+  `sigil / bare client: wall ${ratio("sigil", "bare Node client", "wall")} (bar 2.5), cpu ${ratio("sigil", "bare Node client", "cpu")}`
+)
 console.log(`--version / empty file: cpu ${ratio("sigil --version", "empty .mjs file", "cpu")} (bar 1.3)`)

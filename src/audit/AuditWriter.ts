@@ -308,7 +308,11 @@ export const makeWriter = (
   const note = (entry: AuditEntry): void => {
     if (closed) return
     try {
-      queue.push({ resume: ignored, records: [partsOf(entry, new Date(now()).toISOString())], durable: options.sync === "always" })
+      queue.push({
+        resume: ignored,
+        records: [partsOf(entry, new Date(now()).toISOString())],
+        durable: options.sync === "always"
+      })
     } catch {
       // A payload that is no JSON is a fault of its builder; nobody waits who could be told.
       return
@@ -326,28 +330,31 @@ export const makeWriter = (
     return queue.length === 0 ? Effect.void : Effect.flatMap(Effect.sleep(DRAIN_STEP), () => drain)
   })
 
-  const close: Effect.Effect<void> = Effect.flatMap(drain.pipe(Effect.interruptible, Effect.timeout(CLOSE_WAIT), Effect.ignore), () => {
-    closed = true
-    clearTimeout(retryTimer)
-    clearTimeout(noteTimer)
-    clearTimeout(syncTimer)
-    failAll(auditRefused(paths.log, "closed", "it was closed"))
-    const lastSync =
-      written > synced
-        ? Effect.async<void, AuditError>((resume) => {
-            diskQueue.push({ write: written, resume })
-            runSync()
-          })
-        : Effect.void
-    return lastSync.pipe(
-      Effect.interruptible,
-      Effect.timeout(CLOSE_WAIT),
-      Effect.catchAll((error) =>
-        Effect.logWarning(`The audit log '${paths.log}' could not be synced: ${error.message}`)
-      ),
-      Effect.ensuring(Effect.sync(file.close))
-    )
-  })
+  const close: Effect.Effect<void> = Effect.flatMap(
+    drain.pipe(Effect.interruptible, Effect.timeout(CLOSE_WAIT), Effect.ignore),
+    () => {
+      closed = true
+      clearTimeout(retryTimer)
+      clearTimeout(noteTimer)
+      clearTimeout(syncTimer)
+      failAll(auditRefused(paths.log, "closed", "it was closed"))
+      const lastSync =
+        written > synced
+          ? Effect.async<void, AuditError>((resume) => {
+              diskQueue.push({ write: written, resume })
+              runSync()
+            })
+          : Effect.void
+      return lastSync.pipe(
+        Effect.interruptible,
+        Effect.timeout(CLOSE_WAIT),
+        Effect.catchAll((error) =>
+          Effect.logWarning(`The audit log '${paths.log}' could not be synced: ${error.message}`)
+        ),
+        Effect.ensuring(Effect.sync(file.close))
+      )
+    }
+  )
 
   return { append, note, close }
 }

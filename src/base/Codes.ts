@@ -38,7 +38,11 @@ export const catalogue = {
     "The server does not offer what was asked of it.",
     "Run 'sigil mcp list --status' to see what the server offers."
   ),
-  SIGIL_UNKNOWN_PROMPT: entry(1, "The server has no prompt of this name.", "Run 'sigil mcp prompts SERVER' for the names."),
+  SIGIL_UNKNOWN_PROMPT: entry(
+    1,
+    "The server has no prompt of this name.",
+    "Run 'sigil mcp prompts SERVER' for the names."
+  ),
   SIGIL_UNKNOWN_CODE: entry(1, "There is no such error code.", "Run 'sigil errors' for the list."),
   SIGIL_UNKNOWN_ARTIFACT: entry(
     1,
@@ -116,7 +120,11 @@ export const catalogue = {
     "The server's command was not found as an executable file.",
     "Install the command, or declare the server with an absolute path."
   ),
-  SIGIL_SPAWN_FAILED: entry(3, "The operating system refused to start the server.", "See the system's reason in the message."),
+  SIGIL_SPAWN_FAILED: entry(
+    3,
+    "The operating system refused to start the server.",
+    "See the system's reason in the message."
+  ),
   SIGIL_START_FAILED: entry(
     3,
     "The server did not complete its start.",
@@ -166,7 +174,11 @@ export const catalogue = {
   ),
   SIGIL_REJECTED: entry(4, "The server was rejected.", "Run 'sigil mcp approve NAME' to change the decision."),
   SIGIL_DISABLED: entry(4, "The server is disabled.", "Run 'sigil mcp enable NAME'."),
-  SIGIL_DENIED: entry(4, "A policy denies this.", "Change the rule that the message names, or ask whoever owns the policy."),
+  SIGIL_DENIED: entry(
+    4,
+    "A policy denies this.",
+    "Change the rule that the message names, or ask whoever owns the policy."
+  ),
   SIGIL_APPROVAL_REQUIRED: entry(
     4,
     "The call needs somebody's consent and nobody can be asked here.",
@@ -175,7 +187,7 @@ export const catalogue = {
   SIGIL_NETWORK_REFUSED: entry(
     4,
     "The network policy of this run does not let the server start.",
-    "Set [web] network_mode = \"allow\", or use a sandbox that proves isolation."
+    'Set [web] network_mode = "allow", or use a sandbox that proves isolation.'
   ),
   SIGIL_TOOL_QUARANTINED: entry(
     4,

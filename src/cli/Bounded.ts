@@ -6,7 +6,12 @@ import type { Shown } from "../tools/Result.ts"
 export const boundsOf = (
   generation: Generation,
   shown: Shown,
-  facts: { readonly kind: string; readonly operation: string; readonly durationMs: number; readonly warnings: ReadonlyArray<string> }
+  facts: {
+    readonly kind: string
+    readonly operation: string
+    readonly durationMs: number
+    readonly warnings: ReadonlyArray<string>
+  }
 ) => ({
   truncated: shown.truncated,
   // JSON has no infinity: a whole result has the limits of the largest number.

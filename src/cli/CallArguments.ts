@@ -15,7 +15,13 @@ import { coerce, readWord, type Word } from "../tools/Coerce.ts"
 import { UsageError } from "./UsageError.ts"
 
 const bad = (text: string, fix?: string): UsageError =>
-  new UsageError({ code: "SIGIL_ARGUMENTS_INVALID", reason: "invalid_input", text, fix, where: { operation: "arguments" } })
+  new UsageError({
+    code: "SIGIL_ARGUMENTS_INVALID",
+    reason: "invalid_input",
+    text,
+    fix,
+    where: { operation: "arguments" }
+  })
 
 const objectFrom = (text: string, source: string): Effect.Effect<JsonObject, UsageError> =>
   Effect.suspend(() => {
@@ -70,7 +76,8 @@ export const readArguments = (input: { readonly words: ReadonlyArray<string>; re
     if ([words.length > 0, args !== undefined].filter(Boolean).length > 1) {
       return yield* bad("Give the arguments as words, with --args, or on standard input with '-': only one of them.")
     }
-    if (stdin && words.length > 1) return yield* bad("'-' reads all arguments from standard input; no other words may stand beside it.")
+    if (stdin && words.length > 1)
+      return yield* bad("'-' reads all arguments from standard input; no other words may stand beside it.")
     if (stdin) {
       const terminal: Context.Tag.Service<typeof Terminal> = yield* Terminal
       const whole = yield* objectFrom(yield* terminal.readStdin, "Standard input")
@@ -78,13 +85,17 @@ export const readArguments = (input: { readonly words: ReadonlyArray<string>; re
     }
     if (args !== undefined) {
       const file = args.startsWith("@") ? args.slice(1) : undefined
-      const whole = yield* objectFrom(file === undefined ? args : yield* readFile(file), file === undefined ? "--args" : `The file '${file}'`)
+      const whole = yield* objectFrom(
+        file === undefined ? args : yield* readFile(file),
+        file === undefined ? "--args" : `The file '${file}'`
+      )
       return ((): Effect.Effect<JsonObject> => Effect.succeed(whole)) satisfies MakeArguments
     }
     const read: Array<Read> = []
     for (const word of words) {
       const known = readWord(word)
-      if (known === undefined) return yield* bad(`'${word.slice(0, 64)}' is no argument; write key=value, key:=JSON or key=@FILE.`)
+      if (known === undefined)
+        return yield* bad(`'${word.slice(0, 64)}' is no argument; write key=value, key:=JSON or key=@FILE.`)
       if (read.some(({ key }) => key === known.key)) return yield* bad(`The argument '${known.key}' is given twice.`)
       read.push(yield* readOne(known))
     }

@@ -31,9 +31,14 @@ const working = (what: string) =>
     }).pipe(Effect.zipRight(draw), Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
     return {
       onProgress: ({ progress, total, message }: { progress: number; total?: number; message?: string }): void => {
-        const share = total !== undefined && total > 0 ? ` ${Math.min(100, Math.round((progress / total) * 100))} %` : ` ${progress}`
+        const share =
+          total !== undefined && total > 0
+            ? ` ${Math.min(100, Math.round((progress / total) * 100))} %`
+            : ` ${progress}`
         note = `${escapeLine(message ?? "")}${share}`.trim().slice(0, 200)
-        Runtime.runFork(runtime)(asking ? Effect.void : output.progress(`${what}: ${note}${seconds === 0 ? "" : ` ${seconds} s`}`))
+        Runtime.runFork(runtime)(
+          asking ? Effect.void : output.progress(`${what}: ${note}${seconds === 0 ? "" : ` ${seconds} s`}`)
+        )
       },
       /** Keeps the line away while somebody is asked. */
       quietly: <A>(effect: Effect.Effect<A>): Effect.Effect<A> =>
@@ -73,7 +78,9 @@ export const keeper = Effect.gen(function* () {
   const keep: Keep = (bytes, extension) =>
     artifacts
       .put(bytes, extension)
-      .pipe(Effect.catchAll((error) => Effect.as(output.note(`The whole result was not kept: ${error.text}`), undefined)))
+      .pipe(
+        Effect.catchAll((error) => Effect.as(output.note(`The whole result was not kept: ${error.text}`), undefined))
+      )
   return keep
 })
 
@@ -87,7 +94,9 @@ export const callerOf = (what: string, yes: boolean) =>
     const approver = TerminalApprover.make(terminal, (question) =>
       // Editing files is the rare case of a call; its parsers are loaded only then.
       Effect.promise(() => import("../config/Edit.ts")).pipe(
-        Effect.flatMap((edit) => edit.appendPermissionRule(sigilToml, { tool_name: question.visibleName, mode: "allow" })),
+        Effect.flatMap((edit) =>
+          edit.appendPermissionRule(sigilToml, { tool_name: question.visibleName, mode: "allow" })
+        ),
         Effect.matchEffect({
           onFailure: (error) => output.note(`The rule was not written: ${error.text}`),
           onSuccess: () => output.note(`Rule added to ${sigilToml}`)

@@ -1,5 +1,7 @@
 /** `sigil mcp approve` and `reject`: stores the user's answer about project servers; starts nothing. */
 import * as Effect from "effect/Effect"
+import { projectDecision } from "../audit/AuditEntries.ts"
+import { AuditLog } from "../audit/AuditLog.ts"
 import { approvalFingerprint } from "../config/Fingerprint.ts"
 import { placeInProject } from "../config/ProjectIdentity.ts"
 import { nameOf, type ServerDeclaration } from "../config/ServerDeclaration.ts"
@@ -9,6 +11,19 @@ import { leftOutOfAll, needsApproval } from "../policy/ProjectApproval.ts"
 import { Output } from "./Output.ts"
 import { noteLostFiles, rowOf, rows, snapshot } from "./Session.ts"
 import { UsageError } from "./UsageError.ts"
+
+/** On record before it is stored: a decision that nobody can look up later is not made. */
+const onRecord = (
+  action: "approve" | "reject" | "approve_all",
+  subjects: ReadonlyArray<{ readonly identity: string; readonly name: string; readonly fingerprint: string }>
+) =>
+  Effect.flatMap(AuditLog, (audit) =>
+    audit.appendAll(
+      subjects.map(({ identity, name, fingerprint }) =>
+        projectDecision({ action, server: name, project: identity, fingerprint })
+      )
+    )
+  )
 
 const answered = (declaration: ServerDeclaration, identity: string) => ({
   identity,
@@ -35,11 +50,14 @@ const one = (name: string, action: "approve" | "reject") =>
     if (entry._tag === "Broken") {
       if (action === "approve" || !needsApproval(entry.broken.scope)) return yield* entry.broken.error
       // A rejection is by name, so it holds for an entry that cannot be read, too.
-      yield* store.decide([{ identity: projectIdentity, name, fingerprint: "", place: "" }], "rejected")
+      const subject = { identity: projectIdentity, name, fingerprint: "", place: "" }
+      yield* onRecord("reject", [subject])
+      yield* store.decide([subject], "rejected")
       return { decided: [name], skipped: [] }
     }
     const { declaration } = entry
     if (!needsApproval(declaration.scope)) return yield* notForApproval(name, declaration.scope)
+    yield* onRecord(action, [answered(declaration, projectIdentity)])
     yield* store.decide([answered(declaration, projectIdentity)], action === "approve" ? "approved" : "rejected")
     return { decided: [name], skipped: [] }
   })
@@ -55,6 +73,10 @@ const all = (action: "approve" | "reject") =>
       why: action === "approve" ? leftOutOfAll(declaration) : undefined
     }))
     const chosen = judged.filter(({ why }) => why === undefined).map(({ declaration }) => declaration)
+    yield* onRecord(
+      action === "approve" ? "approve_all" : action,
+      chosen.map((declaration) => answered(declaration, projectIdentity))
+    )
     yield* store.decide(
       chosen.map((declaration) => answered(declaration, projectIdentity)),
       action === "approve" ? "approved" : "rejected"
@@ -96,7 +118,9 @@ export const decide = (
       yield* output.text([`Left out: ${name}, because ${why}. Approve it by name: sigil mcp approve ${name}`])
     }
     if (input.all && action === "approve") {
-      yield* output.note("Later entries of this project count as approved too, but for remote ones, ones that read your environment and ones with looser trust.")
+      yield* output.note(
+        "Later entries of this project count as approved too, but for remote ones, ones that read your environment and ones with looser trust."
+      )
     }
     return 0
   })

@@ -16,7 +16,13 @@ const MIN_WIDTH = 40
 /** Labels longer than this stand on a line of their own. */
 const MAX_LABEL = 32
 
-const sections: ReadonlyArray<Section> = ["Servers", "Project approval", "Tools", "Resources and prompts", "Help and checks"]
+const sections: ReadonlyArray<Section> = [
+  "Servers",
+  "Project approval",
+  "Tools",
+  "Resources and prompts",
+  "Help and checks"
+]
 
 /** `label  text` rows, the text wrapped beside its label. */
 const list = (rows: ReadonlyArray<readonly [label: string, text: string]>, width: number): ReadonlyArray<Line> => {

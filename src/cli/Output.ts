@@ -63,7 +63,9 @@ export const make = (terminal: Context.Tag.Service<Terminal>, json: boolean): Co
   const toOut = (lines: ReadonlyArray<Line>, block = false): Effect.Effect<void> =>
     clear.pipe(
       Effect.zipRight(
-        terminal.write(lines.map((line) => `${render(line, terminal.colour && terminal.stdoutIsTty, block)}\n`).join(""))
+        terminal.write(
+          lines.map((line) => `${render(line, terminal.colour && terminal.stdoutIsTty, block)}\n`).join("")
+        )
       )
     )
   const toError = (lines: ReadonlyArray<Line>): Effect.Effect<void> =>

@@ -13,12 +13,15 @@ import { stateOf, type StateOfServer } from "./ServerRow.ts"
 import { UsageError } from "./UsageError.ts"
 
 /** The global options as the runtime takes them. */
-export const runtimeOptions: Effect.Effect<RuntimeOptions, never, GlobalOptions> = Effect.map(GlobalOptions, (globals) => ({
-  config: globals.config,
-  cwd: globals.cwd,
-  mcpConfig: globals.mcpConfig,
-  strict: globals.strict
-}))
+export const runtimeOptions: Effect.Effect<RuntimeOptions, never, GlobalOptions> = Effect.map(
+  GlobalOptions,
+  (globals) => ({
+    config: globals.config,
+    cwd: globals.cwd,
+    mcpConfig: globals.mcpConfig,
+    strict: globals.strict
+  })
+)
 
 /** The configuration of this run. */
 export const snapshot = Effect.flatMap(Configuration, (configuration) => configuration.load)

@@ -24,14 +24,24 @@ const argumentsOf = (item: JsonObject): string => {
     .join(" ")
 }
 
-const columns: { readonly [kind in ListKind]: { readonly header: ReadonlyArray<string>; readonly row: (item: JsonObject) => ReadonlyArray<string> } } = {
+const columns: {
+  readonly [kind in ListKind]: {
+    readonly header: ReadonlyArray<string>
+    readonly row: (item: JsonObject) => ReadonlyArray<string>
+  }
+} = {
   resources: {
     header: ["URI", "NAME", "TYPE", "DESCRIPTION"],
     row: (item) => [text(item, "uri"), text(item, "name"), text(item, "mimeType"), clip(text(item, "description"), 200)]
   },
   templates: {
     header: ["TEMPLATE", "NAME", "TYPE", "DESCRIPTION"],
-    row: (item) => [text(item, "uriTemplate"), text(item, "name"), text(item, "mimeType"), clip(text(item, "description"), 200)]
+    row: (item) => [
+      text(item, "uriTemplate"),
+      text(item, "name"),
+      text(item, "mimeType"),
+      clip(text(item, "description"), 200)
+    ]
   },
   prompts: {
     header: ["PROMPT", "ARGUMENTS", "DESCRIPTION"],
@@ -42,7 +52,10 @@ const columns: { readonly [kind in ListKind]: { readonly header: ReadonlyArray<s
 /** Prints the list. */
 export const printList = (
   kind: ListKind,
-  input: { readonly args: { readonly server: string }; readonly options: { readonly timeout: number | undefined; readonly yes: boolean } }
+  input: {
+    readonly args: { readonly server: string }
+    readonly options: { readonly timeout: number | undefined; readonly yes: boolean }
+  }
 ) =>
   Effect.gen(function* () {
     const run = yield* runtimeOptions

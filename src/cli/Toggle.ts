@@ -1,5 +1,7 @@
 /** `sigil mcp enable` and `disable`: a private switch of the user, for servers of every source. */
 import * as Effect from "effect/Effect"
+import { projectDecision } from "../audit/AuditEntries.ts"
+import { AuditLog } from "../audit/AuditLog.ts"
 import { Toggles } from "../policy/Toggles.ts"
 import { Output } from "./Output.ts"
 import { rowOf, snapshot } from "./Session.ts"
@@ -12,6 +14,9 @@ export const toggle = (action: "enable" | "disable", name: string) =>
     const { projectIdentity } = yield* snapshot
     const { entry, state } = yield* rowOf(name)
     const scope = entry._tag === "Valid" ? entry.declaration.scope : entry.broken.scope
+    yield* Effect.flatMap(AuditLog, (audit) =>
+      audit.append(projectDecision({ action, server: name, project: projectIdentity }))
+    )
     const file = yield* toggles.set(projectIdentity, name, action === "enable")
     const notes =
       action === "enable" && (state.state === "pending" || state.state === "rejected" || state.state === "invalid")

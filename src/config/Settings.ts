@@ -188,7 +188,11 @@ export const decodeJsonSettings = (root: LocatedObject, file: string, base: Sett
   const keepLoaded = reader.strings("tool_search_keep_loaded")
   for (const property of reader.unused()) {
     if (resemblesSafety(property.key))
-      unsupportedSafety.push({ field: property.key, source: file, why: "it looks like a safety setting and is not spelled as one" })
+      unsupportedSafety.push({
+        field: property.key,
+        source: file,
+        why: "it looks like a safety setting and is not spelled as one"
+      })
     remarks.push({
       field: reader.pathOf(property),
       at: property.at,

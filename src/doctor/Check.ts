@@ -14,4 +14,9 @@ export interface Finding {
 }
 
 /** A finding without trouble. */
-export const fine = (code: string, subject: string, message: string): Finding => ({ code, subject, status: "ok", message })
+export const fine = (code: string, subject: string, message: string): Finding => ({
+  code,
+  subject,
+  status: "ok",
+  message
+})

@@ -19,49 +19,40 @@ const costly = new Set(["SIGIL_CONFIG_INVALID", "SIGIL_CONFIG_UNREADABLE", "SIGI
 /** Findings about files, entries and safety settings. */
 export const checkConfig = (snapshot: ConfigSnapshot): ReadonlyArray<Finding> => {
   const problems = snapshot.problems.map((problem) =>
-    finding(
-      "config:load",
-      problem.where?.file ?? "configuration",
-      costly.has(problem.code) ? "error" : "warn",
-      problem
-    )
+    finding("config:load", problem.where?.file ?? "configuration", costly.has(problem.code) ? "error" : "warn", problem)
   )
   const broken = snapshot.servers.flatMap((entry) =>
     entry._tag === "Broken" ? [finding("config:entry", entry.broken.name, "error", entry.broken.error)] : []
   )
   const remarks = snapshot.servers.flatMap((entry) =>
     entry._tag === "Valid"
-      ? entry.declaration.warnings.map(
-          (warning): Finding => ({
-            code: "config:entry",
-            subject: entry.declaration.name,
-            status: "warn",
-            message: warning,
-            where: { ...entry.declaration.source, server: entry.declaration.name }
-          })
-        )
+      ? entry.declaration.warnings.map((warning): Finding => ({
+          code: "config:entry",
+          subject: entry.declaration.name,
+          status: "warn",
+          message: warning,
+          where: { ...entry.declaration.source, server: entry.declaration.name }
+        }))
       : []
   )
-  const safety = snapshot.unsupportedSafety.map(
-    ({ field, source, why }): Finding => ({
-      code: "config:safety",
-      subject: field,
-      status: "error",
-      message: `'${field}' is a safety setting that this version cannot enforce${why === undefined ? "" : ` (${why})`}; no server is started.`,
-      fix: "Remove the setting, or use a version of sigil that enforces it.",
-      where: { file: source, field }
-    })
-  )
-  const hidden = snapshot.shadowed.map(
-    ({ name, scope, source, by, why }): Finding => ({
-      code: "config:hidden",
-      subject: name,
-      status: "warn",
-      message: `The entry of scope ${scope} is hidden by '${by.name}' of scope ${by.scope} (same ${why === "name" ? "name" : "command or URL"}).`,
-      fix: "Rename one of the two, or remove the one that is not wanted.",
-      where: { file: source.file, line: source.line, server: name }
-    })
-  )
+  const safety = snapshot.unsupportedSafety.map(({ field, source, why }): Finding => ({
+    code: "config:safety",
+    subject: field,
+    status: "error",
+    message: `'${field}' is a safety setting that this version cannot enforce${why === undefined ? "" : ` (${why})`}; no server is started.`,
+    fix: "Remove the setting, or use a version of sigil that enforces it.",
+    where: { file: source, field }
+  }))
+  const hidden = snapshot.shadowed.map(({ name, scope, source, by, why }): Finding => ({
+    code: "config:hidden",
+    subject: name,
+    status: "warn",
+    message: `The entry of scope ${scope} is hidden by '${by.name}' of scope ${by.scope} (same ${why === "name" ? "name" : "command or URL"}).`,
+    fix: "Rename one of the two, or remove the one that is not wanted.",
+    where: { file: source.file, line: source.line, server: name }
+  }))
   const found = [...problems, ...broken, ...safety, ...remarks, ...hidden]
-  return found.length > 0 ? found : [fine("config:load", "configuration", `${snapshot.servers.length} server(s) declared`)]
+  return found.length > 0
+    ? found
+    : [fine("config:load", "configuration", `${snapshot.servers.length} server(s) declared`)]
 }

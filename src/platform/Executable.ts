@@ -51,7 +51,8 @@ const fail = (reason: string, text: string, fix?: string): ExecutableError =>
 export const resolve = (lookup: Lookup): Effect.Effect<string, ExecutableError> =>
   Effect.suspend(() => {
     const { command, cwd, platform } = lookup
-    const extensions = platform === "win32" ? ["", ...(lookup.pathExtensions ?? ".COM;.EXE;.BAT;.CMD").split(";")] : [""]
+    const extensions =
+      platform === "win32" ? ["", ...(lookup.pathExtensions ?? ".COM;.EXE;.BAT;.CMD").split(";")] : [""]
     const named = path.isAbsolute(command)
     if (named || /[/\\]/.test(command)) {
       const file = path.resolve(cwd, command)
@@ -59,10 +60,18 @@ export const resolve = (lookup: Lookup): Effect.Effect<string, ExecutableError> 
         const verdict = judge(file + extension, platform)
         if (verdict === "missing") continue
         if (verdict === "not_executable") {
-          return fail("not_executable", `'${file}' is not an executable file.`, "Make it executable (chmod +x), or start it through its interpreter.")
+          return fail(
+            "not_executable",
+            `'${file}' is not an executable file.`,
+            "Make it executable (chmod +x), or start it through its interpreter."
+          )
         }
         if (!named && leaves(cwd, file + extension)) {
-          return fail("mcp_command_symlink_escape", `'${command}' leaves its directory through a symbolic link.`, "Give the absolute path.")
+          return fail(
+            "mcp_command_symlink_escape",
+            `'${command}' leaves its directory through a symbolic link.`,
+            "Give the absolute path."
+          )
         }
         return Effect.succeed(file + extension)
       }

@@ -37,7 +37,7 @@ const initialBytes = (name: string): Buffer | undefined => {
   try {
     const all = fs.readFileSync("/proc/self/environ")
     const prefix = Buffer.from(`${name}=`)
-    for (let start = 0; start < all.length; ) {
+    for (let start = 0; start < all.length;) {
       const end = all.indexOf(0, start)
       const stop = end < 0 ? all.length : end
       if (all.subarray(start, start + prefix.length).equals(prefix)) return all.subarray(start + prefix.length, stop)

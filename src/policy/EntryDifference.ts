@@ -18,13 +18,12 @@ const digest = (text: string): string => `[hidden ${createHash("sha256").update(
  * decides what the server runs (NODE_OPTIONS, PATH), so whoever approves it has to see it.
  */
 export const shownValue = (name: string, text: string): string =>
-  !/^\$\{[^}]*\}$/.test(text) && (isCredentialName(name) || looksLikeCredential(text))
-    ? digest(text)
-    : text
+  !/^\$\{[^}]*\}$/.test(text) && (isCredentialName(name) || looksLikeCredential(text)) ? digest(text) : text
 
 const hide = (value: Json | undefined, name: string): Json => {
   if (typeof value === "string") return shownValue(name, value)
-  if (isJsonObject(value)) return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, hide(inner, key)]))
+  if (isJsonObject(value))
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, hide(inner, key)]))
   return value ?? null
 }
 

@@ -70,7 +70,8 @@ export const decide = (stored: Approvals, subject: Subject): Decision => {
   const approved = stored.approved.includes(key)
   const known = Object.hasOwn(stored.fingerprints, key) ? stored.fingerprints[key] : undefined
   const place = Object.hasOwn(stored.places, key) ? stored.places[key] : undefined
-  if (approved && known === subject.fingerprint && place === subject.place) return { _tag: "Approved", why: "approved as it is written now" }
+  if (approved && known === subject.fingerprint && place === subject.place)
+    return { _tag: "Approved", why: "approved as it is written now" }
   if (subject.coverable && stored.approveAllProjects.includes(subject.identity)) {
     return { _tag: "Approved", why: "covered by 'approve --all' of this project" }
   }

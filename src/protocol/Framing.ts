@@ -48,7 +48,7 @@ export const makeSplitter = (onFrame: OnFrame, limit: number = MAX_FRAME_BYTES):
 
   return {
     push: (chunk) => {
-      for (let from = 0; ; ) {
+      for (let from = 0; ;) {
         if (done) return undefined
         const at = chunk.indexOf(NEWLINE, from)
         if (at < 0) {

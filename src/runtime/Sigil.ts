@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as AuditLog from "../audit/AuditLog.ts"
+import type * as AuditLog from "../audit/AuditLog.ts"
 import type { ConfigError } from "../config/ConfigError.ts"
 import { Configuration } from "../config/Configuration.ts"
 import { Locations } from "../config/Locations.ts"
@@ -28,6 +28,7 @@ import * as Surfaces from "../tools/Surfaces.ts"
 import * as StdioTransport from "../transport/StdioTransport.ts"
 import type { Transport } from "../transport/Transport.ts"
 import * as Declarations from "./Declarations.ts"
+import * as Records from "./Records.ts"
 
 export type { RuntimeOptions } from "./Declarations.ts"
 
@@ -41,7 +42,13 @@ export type Parts =
   | AuditLog.AuditLog
 
 /** What works on the parts: admission, servers, gates, the pipeline. */
-export type Core = CallRecords.CallRecords | Admission.Admission | Registry.Registry | Gates.Gates | Pipeline.Pipeline | Surfaces.Surfaces
+export type Core =
+  | CallRecords.CallRecords
+  | Admission.Admission
+  | Registry.Registry
+  | Gates.Gates
+  | Pipeline.Pipeline
+  | Surfaces.Surfaces
 
 /** Everything `layer` provides. */
 export type Services = Parts | Core
@@ -51,20 +58,15 @@ export const layerParts = (options: Declarations.RuntimeOptions): Layer.Layer<Pa
   const kept = Layer.unwrapEffect(
     Effect.gen(function* () {
       const locations = yield* Locations
-      const { workspace, settings } = yield* Effect.flatMap(Configuration, (configuration) => configuration.load)
-      const random = yield* Random.Random
+      const { workspace } = yield* Effect.flatMap(Configuration, (configuration) => configuration.load)
       return Layer.mergeAll(
-        AuditLog.layer(
-          { log: locations.auditLog(workspace), head: locations.auditHead(workspace) },
-          { sync: settings.audit.sync, run: random.uuid() }
-        ),
         ServerLog.layer(locations.logs(workspace)),
         Artifacts.layer(locations.artifacts(workspace)),
         StateDirectory.layer(locations.workspaceDirectory(workspace))
       )
     })
   )
-  return Layer.provideMerge(Layer.mergeAll(kept, Secrets.layer), Declarations.layerFacts(options)).pipe(
+  return Layer.provideMerge(Layer.mergeAll(kept, Records.layer, Secrets.layer), Declarations.layerFacts(options)).pipe(
     Layer.provide(Random.layer)
   )
 }

@@ -16,7 +16,12 @@ import type { ConfigSnapshot } from "../config/Configuration.ts"
 import { expand, type ExpandedEndpoint } from "../config/Expansion.ts"
 import { approvalFingerprint } from "../config/Fingerprint.ts"
 import { placeInProject } from "../config/ProjectIdentity.ts"
-import { type Entry, inProcessCommand, type ServerDeclaration, type StdioEndpoint } from "../config/ServerDeclaration.ts"
+import {
+  type Entry,
+  inProcessCommand,
+  type ServerDeclaration,
+  type StdioEndpoint
+} from "../config/ServerDeclaration.ts"
 import { resolve } from "../platform/Executable.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { ApprovalStore } from "../policy/ApprovalStore.ts"
@@ -109,7 +114,9 @@ const located = (declaration: ServerDeclaration, operation: GateName, field?: st
 
 /** Later gates run only after the earlier ones filled the state. */
 const known = <A>(value: A | undefined, gate: GateName): Effect.Effect<A> =>
-  value === undefined ? Effect.dieMessage(`admission gate ${gate} ran before the gates it builds on`) : Effect.succeed(value)
+  value === undefined
+    ? Effect.dieMessage(`admission gate ${gate} ran before the gates it builds on`)
+    : Effect.succeed(value)
 
 const declarationGate: Gate = (state) =>
   Effect.gen(function* () {
@@ -278,7 +285,8 @@ const makeGates = (
               code: error.code,
               reason: error.reason,
               text: `The server '${declaration.name}' cannot be started: ${error.text}`,
-              fix: error.fix ?? `Install '${endpoint.command}', or declare '${declaration.name}' with an absolute path.`,
+              fix:
+                error.fix ?? `Install '${endpoint.command}', or declare '${declaration.name}' with an absolute path.`,
               where: located(declaration, "executable", "command")
             })
         )

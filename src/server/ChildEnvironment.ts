@@ -17,7 +17,22 @@ const defaultPath = "/opt/homebrew/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/s
 const defaultWindowsPath = "C:\\Windows\\System32;C:\\Windows"
 
 /** Granted names whose values are not secrets (spec section 3). */
-const publicNames = new Set(["HOME", "USER", "LOGNAME", "SHELL", "LANG", "DISPLAY", "TERM", "CI", "NODE_ENV", "PATH", "TZ", "TMPDIR", "TMP", "TEMP"])
+const publicNames = new Set([
+  "HOME",
+  "USER",
+  "LOGNAME",
+  "SHELL",
+  "LANG",
+  "DISPLAY",
+  "TERM",
+  "CI",
+  "NODE_ENV",
+  "PATH",
+  "TZ",
+  "TMPDIR",
+  "TMP",
+  "TEMP"
+])
 const proxyNames = new Set(["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"])
 
 const isPublic = (name: string, value: string, declared: ReadonlyArray<string>): boolean =>

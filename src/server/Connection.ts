@@ -150,10 +150,14 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
         })
       }
       if (windowBytes > MAX_WINDOW_BYTES) {
-        return limit("cumulative_bytes_limit", `The server sent more than ${MAX_WINDOW_BYTES} bytes without an answer.`, {
-          limit_bytes: MAX_WINDOW_BYTES,
-          observed_at_least_bytes: windowBytes
-        })
+        return limit(
+          "cumulative_bytes_limit",
+          `The server sent more than ${MAX_WINDOW_BYTES} bytes without an answer.`,
+          {
+            limit_bytes: MAX_WINDOW_BYTES,
+            observed_at_least_bytes: windowBytes
+          }
+        )
       }
       return true
     }
@@ -281,7 +285,10 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
           if (message.reason === "batch" && connection.batches && !inBatch && Array.isArray(value)) {
             return value.length > 0 && value.every((item) => take(item, bytes / value.length, true))
           }
-          return invalid("invalid_jsonrpc_envelope", `The server sent a message that is no JSON-RPC 2.0: ${message.reason}.`)
+          return invalid(
+            "invalid_jsonrpc_envelope",
+            `The server sent a message that is no JSON-RPC 2.0: ${message.reason}.`
+          )
       }
     }
     const onMessage = (text: string, bytes: number): boolean => {
@@ -361,7 +368,10 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
               wire.send(JsonRpc.notification("notifications/cancelled", { requestId: id, reason }))
             }
             if (reason === "timeout" && options.onTimeout === "close") {
-              finish({ reason: "timeout", text: `'${given.operation}' got no answer within its deadline.` }, given.operation)
+              finish(
+                { reason: "timeout", text: `'${given.operation}' got no answer within its deadline.` },
+                given.operation
+              )
             }
           }
         }

@@ -97,7 +97,11 @@ const handshake = (
     const offered = declaration.protocol === "auto" ? Revisions.newest.version : declaration.protocol
     const result = yield* connection.request(
       "initialize",
-      { protocolVersion: offered, capabilities: { roots: { listChanged: true } }, clientInfo: { name: "sigil", version: VERSION } },
+      {
+        protocolVersion: offered,
+        capabilities: { roots: { listChanged: true } },
+        clientInfo: { name: "sigil", version: VERSION }
+      },
       {
         deadlineMs: Math.max(1, remaining()),
         operation: "initialize",
@@ -135,10 +139,7 @@ const handshake = (
   })
 
 /** Opens a generation in the current scope. */
-export const open = (
-  admitted: Admitted,
-  onOpen?: OnOpen
-): Effect.Effect<Generation, StartError, Needs | Scope.Scope> =>
+export const open = (admitted: Admitted, onOpen?: OnOpen): Effect.Effect<Generation, StartError, Needs | Scope.Scope> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const transport = yield* Transport
@@ -181,7 +182,13 @@ export const open = (
           .pipe(
             Effect.mapError(
               (error) =>
-                new StartError({ code: error.code, reason: error.reason, text: error.text, fix: error.fix, where: { ...error.where, server } })
+                new StartError({
+                  code: error.code,
+                  reason: error.reason,
+                  text: error.text,
+                  fix: error.fix,
+                  where: { ...error.where, server }
+                })
             )
           )
 
@@ -219,7 +226,10 @@ export const open = (
           onTimeout: declaration.onTimeout
         })
         pending.end = () =>
-          connection.end({ reason: "secret_gate", text: "The workspace root holds a secret that the server may not have." })
+          connection.end({
+            reason: "secret_gate",
+            text: "The workspace root holds a secret that the server may not have."
+          })
         const agreed = yield* handshake(connection, declaration, remaining)
         const info = { name: secrets.redactText(agreed.info.name), version: secrets.redactText(agreed.info.version) }
         const listing = Notices.declares(agreed.capabilities, "tools")
@@ -231,7 +241,11 @@ export const open = (
               deadlineField: "startup_timeout_secs"
             })
           : { items: [], warnings: [] }
-        if (listing.items.length === 0 && !Notices.declares(agreed.capabilities, "resources") && !Notices.declares(agreed.capabilities, "prompts")) {
+        if (
+          listing.items.length === 0 &&
+          !Notices.declares(agreed.capabilities, "resources") &&
+          !Notices.declares(agreed.capabilities, "prompts")
+        ) {
           return yield* new StartError({
             code: "SIGIL_ZERO_SURFACE",
             reason: "zero_surface",

@@ -151,7 +151,9 @@ const make = (startsAtATime: number) =>
             started: yield* Deferred.make<Generation.Generation, ActivationError>()
           }
           slots.set(name, slot)
-          const exit = yield* Effect.exit(restore(start(entry, slot, options?.onOpen, options?.networkApproved ?? false)))
+          const exit = yield* Effect.exit(
+            restore(start(entry, slot, options?.onOpen, options?.networkApproved ?? false))
+          )
           if (Exit.isSuccess(exit)) slot.generation = exit.value
           yield* Deferred.done(slot.started, exit)
           if (Exit.isFailure(exit)) {

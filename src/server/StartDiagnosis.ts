@@ -12,13 +12,27 @@ const TAIL_LINES = 20
 const TAIL_CHARACTERS = 4_096
 
 const homeNames = ["HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"]
-const networkNames = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"]
+const networkNames = [
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "ALL_PROXY",
+  "NO_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "all_proxy",
+  "no_proxy",
+  "NODE_EXTRA_CA_CERTS",
+  "SSL_CERT_FILE"
+]
 const displayNames = ["DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"]
 const agentNames = ["SSH_AUTH_SOCK"]
 
 const hints: ReadonlyArray<readonly [RegExp, ReadonlyArray<string>]> = [
   [/\bhome\b|~\/|getpwuid|config(uration)? director/i, homeNames],
-  [/ENOTFOUND|ECONNREFUSED|ETIMEDOUT|ECONNRESET|EAI_AGAIN|getaddrinfo|proxy|certificate|network|resolve host/i, networkNames],
+  [
+    /ENOTFOUND|ECONNREFUSED|ETIMEDOUT|ECONNRESET|EAI_AGAIN|getaddrinfo|proxy|certificate|network|resolve host/i,
+    networkNames
+  ],
   [/\bdisplay\b|dbus|wayland|x11/i, displayNames],
   [/ssh-?agent|publickey|ssh_auth/i, agentNames]
 ]

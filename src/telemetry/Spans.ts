@@ -221,6 +221,16 @@ export const exchange = <E, R>(
         )
   )
 
+/**
+ * Services without the span that was open when they were captured. Who keeps a context for later work must leave
+ * that span out, or everything the work does becomes its child.
+ */
+export const withoutSpan = <R>(context: Context.Context<R>): Context.Context<R> => {
+  const services = new Map(context.unsafeMap)
+  services.delete(Tracer.ParentSpan.key)
+  return Context.unsafeMake(services)
+}
+
 const describeCleanup = (span: Tracer.Span, report: CleanupReport): void => {
   span.attribute(Attribute.cleanupComplete, report.complete)
   if (report.complete) return

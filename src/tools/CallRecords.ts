@@ -110,7 +110,13 @@ const make = Effect.gen(function* () {
     if (known !== undefined) return known
     const tool = secrets.redactText(subject.tool)
     const visible = secrets.redactText(subject.visibleName)
-    const made: Fixed = { tool, toolText: JSON.stringify(tool), visible, subjects: [visible], target: targetOf({ ...subject, tool }) }
+    const made: Fixed = {
+      tool,
+      toolText: JSON.stringify(tool),
+      visible,
+      subjects: [visible],
+      target: targetOf({ ...subject, tool })
+    }
     fixed.set(subject, made)
     return made
   }
@@ -142,12 +148,21 @@ const make = Effect.gen(function* () {
 
   /** The egress payload of the common case, cut where the call's id and the arguments' shape go. */
   const templates = new WeakMap<Generation, Map<Subject, readonly [string, string, string]>>()
-  const templateOf = (generation: Generation, subject: Subject, operation: string): readonly [string, string, string] => {
+  const templateOf = (
+    generation: Generation,
+    subject: Subject,
+    operation: string
+  ): readonly [string, string, string] => {
     const known = templates.get(generation)?.get(subject)
     if (known !== undefined) return known
     // Marks that no JSON text holds outside of these two places: a random part that nobody has seen.
     const mark = random.uuid()
-    const entry = egress({ id: `${mark}-id`, subject, operation }, generation, { mark }, { secretDetected: false, sent: true, redacted: false })
+    const entry = egress(
+      { id: `${mark}-id`, subject, operation },
+      generation,
+      { mark },
+      { secretDetected: false, sent: true, redacted: false }
+    )
     const [first = "", rest = ""] = canonicalText(entry.payload).split(`"${mark}-id"`)
     const [second = "", third = ""] = rest.split(JSON.stringify({ mark }))
     const made = [first, second, third] as const
@@ -178,7 +193,13 @@ const make = Effect.gen(function* () {
       if (common) {
         const [first, second, third] = templateOf(generation, subject, operation)
         const payloadText = `${first}"${record.id}"${second}${JSON.stringify(shape)}${third}`
-        return audit.append({ kind: "egress_decision_recorded", call: record.id, server: subject.server, payload: empty, payloadText })
+        return audit.append({
+          kind: "egress_decision_recorded",
+          call: record.id,
+          server: subject.server,
+          payload: empty,
+          payloadText
+        })
       }
       return audit.append(egress(record, generation, shape, { secretDetected, sent, redacted }))
     },
@@ -207,7 +228,13 @@ const make = Effect.gen(function* () {
         const { toolText } = fixedOf(subject)
         // Keys in the order of RFC 8785; the form of `toolFinished`.
         const payloadText = `{"call_id":"${record.id}","duration_ms":${durationMs},"operation":"${operation}","status":"${status}","tool_name":${toolText}}`
-        audit.note({ kind: "tool_execution_finished", call: record.id, server: subject.server, payload: empty, payloadText })
+        audit.note({
+          kind: "tool_execution_finished",
+          call: record.id,
+          server: subject.server,
+          payload: empty,
+          payloadText
+        })
         return
       }
       const entry = Entries.toolFinished({
@@ -234,6 +261,7 @@ const sentOff = new Set<string>(["ConnectionError", "RemoteError"])
 export const endOf = <A, E extends Failure>(exit: Exit.Exit<A, E>, isError: (value: A) => boolean): End => {
   if (Exit.isSuccess(exit)) return { status: isError(exit.value) ? "tool_error" : "succeeded" }
   const failure = Option.getOrUndefined(Cause.failureOption(exit.cause))
-  if (failure === undefined) return Cause.isInterrupted(exit.cause) ? { status: "cancelled" } : { status: "failed", code: "SIGIL_INTERNAL" }
+  if (failure === undefined)
+    return Cause.isInterrupted(exit.cause) ? { status: "cancelled" } : { status: "failed", code: "SIGIL_INTERNAL" }
   return { status: sentOff.has(failure._tag) ? "failed" : "refused", code: failure.code, reason: failure.reason }
 }

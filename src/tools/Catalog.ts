@@ -97,4 +97,6 @@ export const catalogue = (generations: ReadonlyArray<Generation>): ReadonlyArray
 export const tokensOf = (tool: CatalogTool): number =>
   tool.status === "quarantined"
     ? 0
-    : Tokens.estimate(tool.visibleName) + Tokens.estimate(tool.description) + Tokens.estimate(JSON.stringify(tool.inputSchema))
+    : Tokens.estimate(tool.visibleName) +
+      Tokens.estimate(tool.description) +
+      Tokens.estimate(JSON.stringify(tool.inputSchema))

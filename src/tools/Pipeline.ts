@@ -131,7 +131,10 @@ const make = Effect.gen(function* () {
     })
   }
 
-  const quarantine = (tool: CatalogTool, problem: { readonly code: string; readonly path: string; readonly message: string }) =>
+  const quarantine = (
+    tool: CatalogTool,
+    problem: { readonly code: string; readonly path: string; readonly message: string }
+  ) =>
     new CallRefused({
       code: "SIGIL_TOOL_QUARANTINED",
       reason: problem.code,
@@ -214,7 +217,10 @@ const make = Effect.gen(function* () {
     if (asked !== undefined) return { deadlineMs: asked, deadlineField: "--timeout" }
     const own = Object.hasOwn(declaration.toolTimeoutsMs, tool) ? declaration.toolTimeoutsMs[tool] : undefined
     return own === undefined
-      ? { deadlineMs: declaration.toolTimeoutMs, deadlineField: declaration.format === "toml" ? "tool_timeout_secs" : "timeout" }
+      ? {
+          deadlineMs: declaration.toolTimeoutMs,
+          deadlineField: declaration.format === "toml" ? "tool_timeout_secs" : "timeout"
+        }
       : { deadlineMs: own, deadlineField: `tool_timeouts.${tool}` }
   }
 
@@ -257,7 +263,9 @@ const make = Effect.gen(function* () {
           if (deeperThan(raw, MAX_NESTING)) return tooDeep(tool)
           return tool.outputSchema === undefined
             ? Effect.succeed(outcomeOf(generation, tool, raw, begun, undefined))
-            : Effect.map(checkOutput(generation, tool, raw), (problem) => outcomeOf(generation, tool, raw, begun, problem))
+            : Effect.map(checkOutput(generation, tool, raw), (problem) =>
+                outcomeOf(generation, tool, raw, begun, problem)
+              )
         }
       )
     })
@@ -300,7 +308,9 @@ const make = Effect.gen(function* () {
       const quick = clear(request, generation)
       if (quick !== undefined && typeof request.args !== "function") {
         const record = records.open(subjectOf(quick), "tools/call")
-        return Effect.onExit(send(caller, request, generation, quick, request.args, record), (exit) => finish(record, exit))
+        return Effect.onExit(send(caller, request, generation, quick, request.args, record), (exit) =>
+          finish(record, exit)
+        )
       }
       return Effect.flatMap(resolve(generation, request.tool), (tool) => {
         const record = records.open(subjectOf(tool), "tools/call")
@@ -309,15 +319,21 @@ const make = Effect.gen(function* () {
     }).pipe(Effect.mapError(hideSecrets))
 
   const finish = (record: CallRecord, exit: Exit.Exit<CallOutcome, CallError>): Effect.Effect<void> => {
-    records.ended(record, endOf(exit, (outcome) => outcome.isError))
+    records.ended(
+      record,
+      endOf(exit, (outcome) => outcome.isError)
+    )
     return Effect.void
   }
 
   const explain = (caller: Caller, request: CallRequest, generation: Generation) =>
     Effect.gen(function* () {
       const tool = yield* resolve(generation, request.tool)
-      const verdicts: Array<StepVerdict> = [{ gate: "tool", verdict: "pass", why: `'${tool.name}', seen by models as '${tool.visibleName}'` }]
-      const args = typeof request.args === "function" ? yield* Effect.either(request.args(tool)) : Either.right(request.args)
+      const verdicts: Array<StepVerdict> = [
+        { gate: "tool", verdict: "pass", why: `'${tool.name}', seen by models as '${tool.visibleName}'` }
+      ]
+      const args =
+        typeof request.args === "function" ? yield* Effect.either(request.args(tool)) : Either.right(request.args)
       const fits = Either.isLeft(args) ? args : yield* Effect.either(validateArguments(generation, tool, args.right))
       if (Either.isLeft(args) || Either.isLeft(fits)) {
         const problem = Either.isLeft(args) ? args.left : Either.isLeft(fits) ? fits.left : undefined
@@ -360,7 +376,10 @@ const make = Effect.gen(function* () {
 
   return Pipeline.of({
     tools: (server, onOpen) =>
-      Effect.map(registry.activate(server, onOpen === undefined ? {} : { onOpen }), (generation) => prepare(generation).tools),
+      Effect.map(
+        registry.activate(server, onOpen === undefined ? {} : { onOpen }),
+        (generation) => prepare(generation).tools
+      ),
     explain: (caller, request) =>
       Effect.flatMap(activate(request), (generation) => explain(caller, request, generation)),
     call: (caller, request) =>
@@ -376,9 +395,7 @@ const make = Effect.gen(function* () {
         },
         (error) => error.code,
         Effect.flatMap(
-          state.isReady()
-            ? activate(request)
-            : Effect.zipRight(state.ready, activate(request)),
+          state.isReady() ? activate(request) : Effect.zipRight(state.ready, activate(request)),
           (generation) => run(caller, request, generation)
         )
       )
@@ -403,4 +420,5 @@ export const deadlineFromSeconds = (seconds: number): number =>
   seconds > 0 ? Math.min(seconds * SECOND_MS, 86_400 * SECOND_MS) : 30 * SECOND_MS
 
 /** The pipeline over the registry. */
-export const layer: Layer.Layer<Pipeline, never, Registry | Secrets | StateDirectory | Gates | CallRecords> = Layer.effect(Pipeline, make)
+export const layer: Layer.Layer<Pipeline, never, Registry | Secrets | StateDirectory | Gates | CallRecords> =
+  Layer.effect(Pipeline, make)

@@ -64,9 +64,15 @@ export class Surfaces extends Context.Tag("sigil/tools/Surfaces")<
   Surfaces,
   {
     /** All entries of one list. */
-    readonly list: (caller: Caller, request: SurfaceRequest & { readonly kind: ListKind }) => Effect.Effect<SurfaceList, CallError>
+    readonly list: (
+      caller: Caller,
+      request: SurfaceRequest & { readonly kind: ListKind }
+    ) => Effect.Effect<SurfaceList, CallError>
     /** `resources/read`. */
-    readonly read: (caller: Caller, request: SurfaceRequest & { readonly uri: string }) => Effect.Effect<SurfaceOutcome, CallError>
+    readonly read: (
+      caller: Caller,
+      request: SurfaceRequest & { readonly uri: string }
+    ) => Effect.Effect<SurfaceOutcome, CallError>
     /** `prompts/get`. */
     readonly prompt: (
       caller: Caller,
@@ -103,13 +109,55 @@ interface Operation {
 }
 
 const operations = {
-  resources: { method: "resources/list", part: "resources_list", capability: "resources", operation: "resource", does: "Lists resources." },
-  templates: { method: "resources/templates/list", part: "resources_list", capability: "resources", operation: "resource", does: "Lists resource templates." },
-  prompts: { method: "prompts/list", part: "prompts_list", capability: "prompts", operation: "prompt", does: "Lists prompts." },
-  read: { method: "resources/read", part: "resources_read", capability: "resources", operation: "resource", does: "Reads a resource." },
-  subscribe: { method: "resources/subscribe", part: "resources_read", capability: "resources", operation: "resource", does: "Subscribes to a resource." },
-  prompt: { method: "prompts/get", part: "prompts_get", capability: "prompts", operation: "prompt", does: "Gets a prompt." },
-  complete: { method: "completion/complete", part: "complete", capability: "completions", operation: "prompt", does: "Completes an argument." }
+  resources: {
+    method: "resources/list",
+    part: "resources_list",
+    capability: "resources",
+    operation: "resource",
+    does: "Lists resources."
+  },
+  templates: {
+    method: "resources/templates/list",
+    part: "resources_list",
+    capability: "resources",
+    operation: "resource",
+    does: "Lists resource templates."
+  },
+  prompts: {
+    method: "prompts/list",
+    part: "prompts_list",
+    capability: "prompts",
+    operation: "prompt",
+    does: "Lists prompts."
+  },
+  read: {
+    method: "resources/read",
+    part: "resources_read",
+    capability: "resources",
+    operation: "resource",
+    does: "Reads a resource."
+  },
+  subscribe: {
+    method: "resources/subscribe",
+    part: "resources_read",
+    capability: "resources",
+    operation: "resource",
+    does: "Subscribes to a resource."
+  },
+  prompt: {
+    method: "prompts/get",
+    part: "prompts_get",
+    capability: "prompts",
+    operation: "prompt",
+    does: "Gets a prompt."
+  },
+  complete: {
+    method: "completion/complete",
+    part: "complete",
+    capability: "completions",
+    operation: "prompt",
+    does: "Completes an argument."
+  }
 } as const satisfies { readonly [name: string]: Operation }
 
 const members: { readonly [kind in ListKind]: string } = {
@@ -179,7 +227,14 @@ const make = Effect.gen(function* () {
 
   /** Runs what was admitted, and records how it ended. */
   const recorded = <A, R>(record: CallRecord, effect: Effect.Effect<A, CallError, R>): Effect.Effect<A, CallError, R> =>
-    Effect.onExit(effect, (exit) => Effect.sync(() => records.ended(record, endOf(exit, () => false))))
+    Effect.onExit(effect, (exit) =>
+      Effect.sync(() =>
+        records.ended(
+          record,
+          endOf(exit, () => false)
+        )
+      )
+    )
 
   const deadline = (generation: Generation, request: SurfaceRequest) =>
     request.timeoutMs === undefined
@@ -268,7 +323,9 @@ const make = Effect.gen(function* () {
             deadlineField
           })
         )
-        const items = listing.items.flatMap((item: Json) => (isJsonObject(item) && !deeperThan(item, MAX_NESTING) ? [item] : []))
+        const items = listing.items.flatMap((item: Json) =>
+          isJsonObject(item) && !deeperThan(item, MAX_NESTING) ? [item] : []
+        )
         const dropped = listing.items.length - items.length
         return {
           items: items.map((item) => secrets.redactJson(item, "schema") as JsonObject),
@@ -281,9 +338,17 @@ const make = Effect.gen(function* () {
   return Surfaces.of({
     list,
     read: (caller, request) =>
-      spanned(request, operations.read, "", perform(caller, request, operations.read, { uri: request.uri }, { uri: request.uri })),
+      spanned(
+        request,
+        operations.read,
+        "",
+        perform(caller, request, operations.read, { uri: request.uri }, { uri: request.uri })
+      ),
     prompt: (caller, request) => {
-      const params = { name: request.name, ...(Object.keys(request.args).length === 0 ? {} : { arguments: request.args }) }
+      const params = {
+        name: request.name,
+        ...(Object.keys(request.args).length === 0 ? {} : { arguments: request.args })
+      }
       const named = Effect.gen(function* () {
         const outcome = yield* Effect.either(perform(caller, request, operations.prompt, params, params))
         if (outcome._tag === "Right") return outcome.right
@@ -317,7 +382,13 @@ const make = Effect.gen(function* () {
         "",
         Effect.gen(function* () {
           const queue = yield* Effect.acquireRelease(Queue.sliding<string>(256), Queue.shutdown)
-          const { generation } = yield* perform(caller, request, operations.subscribe, { uri: request.uri }, { uri: request.uri })
+          const { generation } = yield* perform(
+            caller,
+            request,
+            operations.subscribe,
+            { uri: request.uri },
+            { uri: request.uri }
+          )
           yield* Effect.acquireRelease(
             Effect.sync(() =>
               generation.notices.listen((notice) => {
@@ -328,7 +399,11 @@ const make = Effect.gen(function* () {
           )
           yield* Effect.addFinalizer(() =>
             generation.connection
-              .request("resources/unsubscribe", { uri: request.uri }, { ...deadline(generation, request), operation: "resources/unsubscribe" })
+              .request(
+                "resources/unsubscribe",
+                { uri: request.uri },
+                { ...deadline(generation, request), operation: "resources/unsubscribe" }
+              )
               .pipe(Effect.interruptible, Effect.timeout("1 second"), Effect.ignore)
           )
           return queue
@@ -337,12 +412,23 @@ const make = Effect.gen(function* () {
     setLevel: (request) =>
       Effect.gen(function* () {
         const generation = yield* registry.activate(request.server)
-        const operation: Operation = { method: "logging/setLevel", part: "logging", capability: "logging", operation: "prompt", does: "" }
+        const operation: Operation = {
+          method: "logging/setLevel",
+          part: "logging",
+          capability: "logging",
+          operation: "prompt",
+          does: ""
+        }
         if (!declares(generation.capabilities, "logging")) return yield* lacks(generation, operation)
-        yield* generation.connection.request(operation.method, { level: request.level }, { ...deadline(generation, request), operation: operation.method })
+        yield* generation.connection.request(
+          operation.method,
+          { level: request.level },
+          { ...deadline(generation, request), operation: operation.method }
+        )
       }).pipe(Effect.mapError(hideSecrets))
   })
 })
 
 /** Surfaces over the registry. */
-export const layer: Layer.Layer<Surfaces, never, Registry | Secrets | StateDirectory | Gates | CallRecords> = Layer.effect(Surfaces, make)
+export const layer: Layer.Layer<Surfaces, never, Registry | Secrets | StateDirectory | Gates | CallRecords> =
+  Layer.effect(Surfaces, make)

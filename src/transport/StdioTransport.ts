@@ -66,7 +66,10 @@ const makeWire = (tree: ProcessTree, clock: Clock.Clock): Wire => {
     finish({
       reason: fault,
       text: faultTexts[fault],
-      details: fault === "frame_too_large" ? { limit_bytes: MAX_FRAME_BYTES, observed_at_least_bytes: MAX_FRAME_BYTES + 1 } : {}
+      details:
+        fault === "frame_too_large"
+          ? { limit_bytes: MAX_FRAME_BYTES, observed_at_least_bytes: MAX_FRAME_BYTES + 1 }
+          : {}
     })
 
   /** Both ends count: the last words on stdout may arrive after the exit event. */
@@ -87,7 +90,10 @@ const makeWire = (tree: ProcessTree, clock: Clock.Clock): Wire => {
     if (fault !== undefined) return frameEnd(fault)
     if (exit !== undefined) return leave()
     // A server that closes stdout and lives on cannot answer; give its exit event one turn to name the cause.
-    setTimeout(() => finish({ reason: "stream_closed", text: "The server closed its stdout and kept running." }), 50).unref()
+    setTimeout(
+      () => finish({ reason: "stream_closed", text: "The server closed its stdout and kept running." }),
+      50
+    ).unref()
   })
   const listeners = new Set<(text: string) => void>()
   const decoder = new StringDecoder("utf8")
@@ -137,7 +143,8 @@ const makeWire = (tree: ProcessTree, clock: Clock.Clock): Wire => {
           exit = status
           leave()
           // A grandchild may hold stdout open for ever after the leader is gone.
-          if (!stdoutEnded) setTimeout(() => finish({ reason: "connection_closed", text: exitText(status), exit: status }), 100).unref()
+          if (!stdoutEnded)
+            setTimeout(() => finish({ reason: "connection_closed", text: exitText(status), exit: status }), 100).unref()
         }),
         Effect.runFork
       )

@@ -223,7 +223,13 @@ const samples: { readonly [Name in DocumentName]: DocumentOf<Name> } = {
     messages: [{ role: "user", content: { type: "text", text: "hi" } }],
     ...bounds
   },
-  resources: { schema: "sigil.mcp.resources/1", server: "docs", items: [{ uri: "docs://a" }], complete: true, warnings: [] },
+  resources: {
+    schema: "sigil.mcp.resources/1",
+    server: "docs",
+    items: [{ uri: "docs://a" }],
+    complete: true,
+    warnings: []
+  },
   templates: { schema: "sigil.mcp.templates/1", server: "docs", items: [], complete: true, warnings: [] },
   prompts: { schema: "sigil.mcp.prompts/1", server: "docs", items: [{ name: "p" }], complete: true, warnings: [] },
   complete: { schema: "sigil.mcp.complete/1", server: "docs", items: ["a"], complete: false, warnings: [] },
@@ -239,6 +245,33 @@ const samples: { readonly [Name in DocumentName]: DocumentOf<Name> } = {
   },
   artifact: { schema: "sigil.artifact/1", handle: "abc", path: "/s/abc", bytes: 2, text: "hi" },
   artifacts_removed: { schema: "sigil.artifacts.removed/1", removed: ["abc"] },
+  audit: {
+    schema: "sigil.audit/1",
+    workspace: "/w",
+    file: "/s/audit.jsonl",
+    next: 2,
+    records: [
+      {
+        seq: 1,
+        time: "2026-01-01T00:00:00.000Z",
+        kind: "tool_execution_started",
+        run: "r",
+        call: "c",
+        server: "fs",
+        prev: `sha256:${"0".repeat(64)}`,
+        payload: {},
+        hash: `sha256:${"1".repeat(64)}`
+      }
+    ]
+  },
+  audit_verify: {
+    schema: "sigil.audit.verify/1",
+    ok: false,
+    records: 1,
+    head: { count: 1, hash: `sha256:${"1".repeat(64)}` },
+    faults: [{ file: "f", line: 1, why: "w" }],
+    more_faults: 1
+  },
   completions: { schema: "sigil.completions/1", shell: "bash", script: "complete" }
 }
 
@@ -260,7 +293,11 @@ describe("Documents", () => {
       assert.isTrue(Either.isRight(decoder(name)({ ...samples[name], a_later_field: 1 })))
       for (const key of Object.keys(samples[name])) {
         const { [key]: _, ...less } = JSON.parse(JSON.stringify(samples[name]))
-        const optional = (name === "call" && key === "artifact") || (name === "artifact" && key === "text")
+        const optional =
+          (name === "call" && key === "artifact") ||
+          (name === "artifact" && key === "text") ||
+          (name === "audit" && key === "next") ||
+          (name === "audit_verify" && (key === "head" || key === "more_faults"))
         assert.equal(Either.isLeft(decoder(name)(less)), !optional, `${name} without ${key}`)
       }
     })

@@ -77,7 +77,12 @@ describe("project approval", () => {
     assert.equal(await stateOf(), "configured")
     declare({ enabled: false })
     assert.equal(await stateOf(), "disabled")
-    for (const change of [{ args: [odd, "plain", marker, "more"] }, { env: { A: "1" } }, { command: "/bin/sh" }, { unknown: 1 }]) {
+    for (const change of [
+      { args: [odd, "plain", marker, "more"] },
+      { env: { A: "1" } },
+      { command: "/bin/sh" },
+      { unknown: 1 }
+    ]) {
       declare(change)
       assert.equal(await stateOf(), "pending", JSON.stringify(change))
     }
@@ -88,7 +93,8 @@ describe("project approval", () => {
     // Headers: the remote entry is refused in project scope either way, so the fingerprint itself is compared.
     project.write("sigil.toml", '[mcp]\nproject_remote = "approved"\n')
     const fingerprint = async () =>
-      (await project.document("pending", ["--config", "sigil.toml", "mcp", "pending", "far"])).document.pending[0]?.fingerprint
+      (await project.document("pending", ["--config", "sigil.toml", "mcp", "pending", "far"])).document.pending[0]
+        ?.fingerprint
     project.write(".mcp.json", remote({ "X-Team": "a" }))
     const before = await fingerprint()
     project.write(".mcp.json", remote({ "X-Team": "b" }))
@@ -114,7 +120,10 @@ describe("project approval", () => {
     const { document } = await project.document("decision", ["mcp", "approve", "--all"])
     assert.deepEqual(document.decided, ["plain"])
     assert.deepEqual(document.skipped.map(({ name }) => name).sort(), ["reads", "trusting"])
-    const states = (await project.document("list", ["mcp", "list"])).document.servers.map(({ name, state }) => [name, state])
+    const states = (await project.document("list", ["mcp", "list"])).document.servers.map(({ name, state }) => [
+      name,
+      state
+    ])
     assert.deepEqual(states.sort(), [
       ["plain", "configured"],
       ["reads", "pending"],
@@ -124,7 +133,10 @@ describe("project approval", () => {
 
   it("is shared by a worktree and a sub-directory, not by a clone", async () => {
     const git = (cwd: string, ...args: ReadonlyArray<string>) =>
-      assert.equal(spawnSync("git", ["-c", "user.name=t", "-c", "user.email=t@example.invalid", ...args], { cwd }).status, 0)
+      assert.equal(
+        spawnSync("git", ["-c", "user.name=t", "-c", "user.email=t@example.invalid", ...args], { cwd }).status,
+        0
+      )
     declare()
     git(project.root, "init", "-q")
     git(project.root, "add", ".mcp.json")
@@ -136,7 +148,8 @@ describe("project approval", () => {
     fs.mkdirSync(path.join(project.root, "deep", "er"), { recursive: true })
     await project.run(["mcp", "approve", "fs"])
     const stateIn = async (cwd: string) =>
-      (await project.document("list", ["mcp", "list"], { cwd })).document.servers.find(({ name }) => name === "fs")?.state
+      (await project.document("list", ["mcp", "list"], { cwd })).document.servers.find(({ name }) => name === "fs")
+        ?.state
     assert.equal(await stateIn(worktree), "configured")
     assert.equal(await stateIn(path.join(project.root, "deep", "er")), "configured")
     assert.equal(await stateIn(clone), "pending")

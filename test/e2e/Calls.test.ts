@@ -38,7 +38,9 @@ describe("hostile definitions", () => {
   it("cost one tool each; the others work and nothing blocks", async () => {
     const config = inline("odd", [odd, "schemas"])
     const { document } = await project.document("tools", [...config, "mcp", "tools", "odd"])
-    const reasons = Object.fromEntries((document.servers[0]?.tools ?? []).map(({ name, status, reason }) => [name, reason?.code ?? status]))
+    const reasons = Object.fromEntries(
+      (document.servers[0]?.tools ?? []).map(({ name, status, reason }) => [name, reason?.code ?? status])
+    )
     assert.equal(reasons["good"], "available")
     assert.equal(reasons["slow_pattern"], "available")
     for (const name of ["deep", "huge", "external", "no_schema", "wrong_schema"]) {
@@ -55,7 +57,14 @@ describe("hostile definitions", () => {
   it("with a pattern of exponential cost are answered like any other", async () => {
     const config = inline("odd", [odd, "schemas"])
     const text = `${"a".repeat(5_000)}!`
-    const { document, code } = await project.document("error", [...config, "mcp", "call", "odd", "slow_pattern", `text=${text}`])
+    const { document, code } = await project.document("error", [
+      ...config,
+      "mcp",
+      "call",
+      "odd",
+      "slow_pattern",
+      `text=${text}`
+    ])
     assert.deepEqual([code, document.error.code], [2, "SIGIL_ARGUMENTS_INVALID"])
     const fits = await project.run([...config, "mcp", "call", "odd", "slow_pattern", `text=${"a".repeat(5_000)}`])
     assert.equal(fits.code, 0)
@@ -94,7 +103,15 @@ describe("arguments", () => {
     project.write("all.json", { a: [1] })
     const open = inline("odd", [odd, "plain"])
     const sent = async (args: ReadonlyArray<string>, stdin?: string) =>
-      answerOf((await project.document("call", [...open, "mcp", "call", "odd", "echo", ...args], stdin === undefined ? {} : { stdin })).document.content)
+      answerOf(
+        (
+          await project.document(
+            "call",
+            [...open, "mcp", "call", "odd", "echo", ...args],
+            stdin === undefined ? {} : { stdin }
+          )
+        ).document.content
+      )
     const args = (value: object) => ({ name: "echo", args: value })
     assert.deepEqual(await sent(["a=1", "b=true", "--", "--c=x=y"]), args({ a: "1", b: "true", "--c": "x=y" }))
     assert.deepEqual(await sent(["a:=1", 'b:={"c":[true,null]}']), args({ a: 1, b: { c: [true, null] } }))
@@ -102,7 +119,15 @@ describe("arguments", () => {
     assert.deepEqual(await sent(["--args", '{"a":{"b":2}}']), args({ a: { b: 2 } }))
     assert.deepEqual(await sent(["--args", "@all.json"]), args({ a: [1] }))
     assert.deepEqual(await sent(["-"], '{"x":"y"}'), args({ x: "y" }))
-    for (const bad of [["word"], ["--args", "[1]"], ["--args", "{"], ["a=1", "a=2"], ["a:=nope"], ["a=@missing.txt"], ["a=1", "--args", "{}"]]) {
+    for (const bad of [
+      ["word"],
+      ["--args", "[1]"],
+      ["--args", "{"],
+      ["a=1", "a=2"],
+      ["a:=nope"],
+      ["a=@missing.txt"],
+      ["a=1", "--args", "{}"]
+    ]) {
       const { code, document } = await project.document("error", [...open, "mcp", "call", "odd", "echo", ...bad])
       assert.equal(code, 2, bad.join(" "))
       assert.equal(document.error.code, "SIGIL_ARGUMENTS_INVALID")
@@ -111,19 +136,29 @@ describe("arguments", () => {
 
   it("and results keep digits that a double cannot hold", async () => {
     const structured = inline("odd", [odd, "structured"])
-    const { stdout } = await project.run(["--json", ...structured, "mcp", "call", "odd", "digits", "n:=98765432109876543210"])
+    const { stdout } = await project.run([
+      "--json",
+      ...structured,
+      "mcp",
+      "call",
+      "odd",
+      "digits",
+      "n:=98765432109876543210"
+    ])
     assert.include(stdout, '"n":12345678901234567890')
     assert.include(stdout, '"n":98765432109876543210')
   })
 })
 
 describe("permission", () => {
-  const ask = (approval: string) =>
-    inline("odd", [odd, "plain"], { trust: { approval_default: approval } })
+  const ask = (approval: string) => inline("odd", [odd, "plain"], { trust: { approval_default: approval } })
 
   it("refuses an ask without a terminal and prints the rule that would allow it", async () => {
     const { document, code } = await project.document("error", [...ask("ask"), "mcp", "call", "odd", "echo"])
-    assert.deepEqual([code, document.error.code, document.error.reason], [4, "SIGIL_APPROVAL_REQUIRED", "approval_required"])
+    assert.deepEqual(
+      [code, document.error.code, document.error.reason],
+      [4, "SIGIL_APPROVAL_REQUIRED", "approval_required"]
+    )
     assert.include(document.error.fix, 'tool_name = "mcp__odd__echo"')
     project.write("sigil.toml", '[[permission.rules]]\ntool_name = "mcp__odd__echo"\nmode = "allow"\n')
     assert.equal((await project.run(["--config", "sigil.toml", ...ask("ask"), "mcp", "call", "odd", "echo"])).code, 0)
@@ -133,15 +168,35 @@ describe("permission", () => {
     assert.equal((await project.run([...ask("ask"), "mcp", "call", "odd", "echo", "--yes"])).code, 0)
     assert.equal((await project.run([...ask("deny"), "mcp", "call", "odd", "echo", "--yes"])).code, 4)
     project.write("sigil.toml", '[web]\nnetwork_mode = "ask"\n')
-    const { document, code } = await project.document("error", ["--config", "sigil.toml", ...ask("allow"), "mcp", "call", "odd", "echo", "--yes"])
+    const { document, code } = await project.document("error", [
+      "--config",
+      "sigil.toml",
+      ...ask("allow"),
+      "mcp",
+      "call",
+      "odd",
+      "echo",
+      "--yes"
+    ])
     assert.deepEqual([code, document.error.reason], [4, "network_approval_required"])
   })
 
   it("is explained without sending anything", async () => {
     const file = path.join(project.root, "messages")
-    const { document, code } = await project.document("explain", [...inline("odd", [odd, "plain", file]), "mcp", "call", "odd", "echo", "a=1", "--explain"])
+    const { document, code } = await project.document("explain", [
+      ...inline("odd", [odd, "plain", file]),
+      "mcp",
+      "call",
+      "odd",
+      "echo",
+      "a=1",
+      "--explain"
+    ])
     assert.equal(code, 0)
-    assert.includeMembers(document.gates.map(({ gate }) => gate), ["approval", "arguments", "permission", "secret_gate"])
+    assert.includeMembers(
+      document.gates.map(({ gate }) => gate),
+      ["approval", "arguments", "permission", "secret_gate"]
+    )
     assert.notInclude(fs.readFileSync(file, "utf8"), "tools/call")
   })
 })
@@ -163,8 +218,13 @@ describe("servers that fail", () => {
   }
 
   it("a server that dies says which variables it may lack", async () => {
-    const { document } = await project.document("error", [...inline("odd", [odd, "dies"]), "mcp", "tools", "odd"], { env: { API_TOKEN: "a-token-of-the-parent" } })
-    assert.includeMembers([...(document.error.details["lacking_variables"] as ReadonlyArray<string>)], ["API_TOKEN", "HOME"])
+    const { document } = await project.document("error", [...inline("odd", [odd, "dies"]), "mcp", "tools", "odd"], {
+      env: { API_TOKEN: "a-token-of-the-parent" }
+    })
+    assert.includeMembers(
+      [...(document.error.details["lacking_variables"] as ReadonlyArray<string>)],
+      ["API_TOKEN", "HOME"]
+    )
     assert.include(document.error.fix, "--inherit-env API_TOKEN")
     assert.notInclude(JSON.stringify(document), "a-token-of-the-parent")
     const logs = await project.document("logs", [...inline("odd", [odd, "dies"]), "mcp", "logs", "odd"])
@@ -172,7 +232,12 @@ describe("servers that fail", () => {
   })
 
   it("a mute server is exit 3 within its start budget, naming the field", async () => {
-    const { document, code } = await project.document("error", [...inline("odd", [odd, "mute"], { timeout: 300 }), "mcp", "tools", "odd"])
+    const { document, code } = await project.document("error", [
+      ...inline("odd", [odd, "mute"], { timeout: 300 }),
+      "mcp",
+      "tools",
+      "odd"
+    ])
     assert.deepEqual([code, document.error.code], [3, "SIGIL_START_TIMEOUT"])
     assert.include(document.error.fix, "startupTimeoutSecs")
   })
@@ -198,12 +263,23 @@ describe("servers that fail", () => {
         mute: { command: process.execPath, args: [odd, "mute"] }
       }
     })
-    const { document, code } = await project.document("list", ["--mcp-config", config, "mcp", "list", "--status", "--timeout", "2"])
-    assert.equal(code, 0)
-    assert.deepEqual(document.servers.map(({ name, state }) => [name, state]), [
-      ["good", "ready"],
-      ["mute", "failed"]
+    const { document, code } = await project.document("list", [
+      "--mcp-config",
+      config,
+      "mcp",
+      "list",
+      "--status",
+      "--timeout",
+      "2"
     ])
+    assert.equal(code, 0)
+    assert.deepEqual(
+      document.servers.map(({ name, state }) => [name, state]),
+      [
+        ["good", "ready"],
+        ["mute", "failed"]
+      ]
+    )
   })
 })
 
@@ -211,7 +287,14 @@ describe("results", () => {
   const config = () => inline("demo", [demo()])
 
   it("that are cut say how much, in a last block of their own, and the artifact has the whole", async () => {
-    const { document, code } = await project.document("call", [...config(), "mcp", "call", "demo", "count", "lines=5000"])
+    const { document, code } = await project.document("call", [
+      ...config(),
+      "mcp",
+      "call",
+      "demo",
+      "count",
+      "lines=5000"
+    ])
     assert.equal(code, 0)
     assert.isTrue(document.truncated)
     assert.equal(document.limit_bytes, 32_768)
@@ -241,7 +324,13 @@ describe("results", () => {
   })
 
   it("that break the tool's own output schema are exit 1, content still shown", async () => {
-    const { document, code } = await project.document("call", [...inline("odd", [odd, "structured"]), "mcp", "call", "odd", "violates"])
+    const { document, code } = await project.document("call", [
+      ...inline("odd", [odd, "structured"]),
+      "mcp",
+      "call",
+      "odd",
+      "violates"
+    ])
     assert.equal(code, 1)
     assert.equal(document.content[0]?.["text"], "kept")
     assert.match(document.warnings.join("\n"), /output schema/)
@@ -257,7 +346,11 @@ describe("results", () => {
     // A file where the directory should be: unwritable for every user, root included.
     const state = project.write("state", "a file")
     const env = { SIGIL_STATE_HOME: state }
-    const { document, code } = await project.document("error", [...config(), "mcp", "call", "demo", "add", "a=1", "b=2"], { env })
+    const { document, code } = await project.document(
+      "error",
+      [...config(), "mcp", "call", "demo", "add", "a=1", "b=2"],
+      { env }
+    )
     assert.deepEqual([code, document.error.code], [4, "SIGIL_STATE_UNWRITABLE"])
     assert.include(document.error.fix, "SIGIL_STATE_HOME")
     assert.equal((await project.run([...config(), "mcp", "list"], { env })).code, 0)
@@ -266,7 +359,14 @@ describe("results", () => {
 
 describe("usage", () => {
   it("errors go to stderr with exit 2", async () => {
-    for (const args of [["nonsense"], ["mcp", "lst"], ["mcp", "list", "--nonsense"], ["mcp", "call"], ["mcp", "approve"], ["--config"]]) {
+    for (const args of [
+      ["nonsense"],
+      ["mcp", "lst"],
+      ["mcp", "list", "--nonsense"],
+      ["mcp", "call"],
+      ["mcp", "approve"],
+      ["--config"]
+    ]) {
       const { code, stdout, stderr } = await project.run(args)
       assert.equal(code, 2, args.join(" "))
       assert.equal(stdout, "")

@@ -41,7 +41,14 @@ describe("sigil mcp add", () => {
   })
 
   it("refuses a literal credential in the project's file and shows the reference to write", async () => {
-    const { document, code } = await project.document("error", ["mcp", "add", "--env", "API_KEY=sk-live-0123456789abcdef", "gh", "gh-mcp"])
+    const { document, code } = await project.document("error", [
+      "mcp",
+      "add",
+      "--env",
+      "API_KEY=sk-live-0123456789abcdef",
+      "gh",
+      "gh-mcp"
+    ])
     assert.deepEqual([code, document.error.code], [2, "SIGIL_LITERAL_CREDENTIAL"])
     assert.include(document.error.fix, "${API_KEY}")
     assert.notInclude(JSON.stringify(document), "0123456789abcdef")
@@ -57,7 +64,10 @@ describe("sigil mcp add", () => {
   })
 
   it("eight at a time: each landed or said why not, nothing is lost, comments survive", async () => {
-    project.write(".mcp.json", '{\n  // kept by hand\n  "mcpServers": {\n    "first": { "command": "one" } // and this\n  }\n}\n')
+    project.write(
+      ".mcp.json",
+      '{\n  // kept by hand\n  "mcpServers": {\n    "first": { "command": "one" } // and this\n  }\n}\n'
+    )
     const names = Array.from({ length: 8 }, (_, index) => `server-${index}`)
     const ran = await Promise.all(names.map((name) => project.run(["mcp", "add", name, "cmd", name])))
     const text = project.read(".mcp.json")
@@ -91,7 +101,8 @@ describe("sigil mcp add", () => {
 
 describe("declarations", () => {
   it("lose one broken entry of five, with file, line, column and field", async () => {
-    const server = (name: string) => `    "${name}": { "command": ${JSON.stringify(process.execPath)}, "args": [${JSON.stringify(odd)}, "plain"] }`
+    const server = (name: string) =>
+      `    "${name}": { "command": ${JSON.stringify(process.execPath)}, "args": [${JSON.stringify(odd)}, "plain"] }`
     const file = project.write(
       ".mcp.json",
       `{\n  "mcpServers": {\n${server("a")},\n${server("b")},\n    "c": { "command": "node", "args": "not a list" },\n${server("d")},\n${server("e")}\n  }\n}\n`
@@ -104,7 +115,12 @@ describe("declarations", () => {
     )
     const failed = await project.document("error", ["mcp", "call", "c", "echo"])
     assert.equal(failed.code, 2)
-    assert.deepEqual(failed.document.error.where, { ...failed.document.error.where, file, line: 5, field: "mcpServers.c.args" })
+    assert.deepEqual(failed.document.error.where, {
+      ...failed.document.error.where,
+      file,
+      line: 5,
+      field: "mcpServers.c.args"
+    })
     assert.isNumber(failed.document.error.where.column)
     for (const name of ["a", "b", "d", "e"]) {
       assert.equal((await project.run(["mcp", "call", name, "echo", "--yes"])).code, 0)
@@ -113,7 +129,9 @@ describe("declarations", () => {
 
   it("are shown by get without values of variables, headers and credentials in arguments", async () => {
     const config = JSON.stringify({
-      mcpServers: { s: { command: "node", args: ["--api-key", "sk-live-0123456789abcdef"], env: { TOKEN: "literal-secret-value" } } }
+      mcpServers: {
+        s: { command: "node", args: ["--api-key", "sk-live-0123456789abcdef"], env: { TOKEN: "literal-secret-value" } }
+      }
     })
     const ran = await project.run(["--mcp-config", config, "mcp", "get", "s"])
     const json = await project.document("get", ["--mcp-config", config, "mcp", "get", "s"])
@@ -124,11 +142,17 @@ describe("declarations", () => {
   })
 
   it("are removed from the file that declares them, comments kept", async () => {
-    project.write(".mcp.json", '{\n  // top\n  "mcpServers": {\n    "a": { "command": "one" },\n    "b": { "command": "two" } // b\n  }\n}\n')
+    project.write(
+      ".mcp.json",
+      '{\n  // top\n  "mcpServers": {\n    "a": { "command": "one" },\n    "b": { "command": "two" } // b\n  }\n}\n'
+    )
     const { document } = await project.document("change", ["mcp", "remove", "a"])
     assert.equal(document.action, "remove")
     assert.include(project.read(".mcp.json"), "// top")
-    assert.deepEqual((await project.document("list", ["mcp", "list"])).document.servers.map(({ name }) => name), ["b"])
+    assert.deepEqual(
+      (await project.document("list", ["mcp", "list"])).document.servers.map(({ name }) => name),
+      ["b"]
+    )
     assert.equal((await project.document("error", ["mcp", "remove", "a"])).code, 1)
   })
 
@@ -145,10 +169,18 @@ describe("declarations", () => {
   })
 
   it("with a safety setting that is not enforced yet start nothing", async () => {
-    project.write("sigil.toml", "[execution]\nstrategy = \"sandbox\"\n")
+    project.write("sigil.toml", '[execution]\nstrategy = "sandbox"\n')
     project.write(".mcp.json", { mcpServers: { a: { command: process.execPath, args: [odd, "plain"] } } })
     await project.run(["--config", "sigil.toml", "mcp", "approve", "a"])
-    const { document, code } = await project.document("error", ["--config", "sigil.toml", "mcp", "call", "a", "echo", "--yes"])
+    const { document, code } = await project.document("error", [
+      "--config",
+      "sigil.toml",
+      "mcp",
+      "call",
+      "a",
+      "echo",
+      "--yes"
+    ])
     assert.deepEqual([code, document.error.code], [4, "SIGIL_SAFETY_UNSUPPORTED"])
   })
 

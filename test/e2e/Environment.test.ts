@@ -31,7 +31,10 @@ const seen = async (more: object, env: { readonly [name: string]: string } = sec
 describe("the environment of a server", () => {
   it("has none of HOME, agents, keys and proxies of the parent", async () => {
     const environment = await seen({})
-    assert.deepEqual(Object.keys(environment).filter((name) => !["PATH", "LANG", "TZ", "TMPDIR"].includes(name)), ["SIGIL_GENERATION"])
+    assert.deepEqual(
+      Object.keys(environment).filter((name) => !["PATH", "LANG", "TZ", "TMPDIR"].includes(name)),
+      ["SIGIL_GENERATION"]
+    )
   })
 
   it("has a granted variable, whose value is hidden in what is shown", async () => {
@@ -65,7 +68,18 @@ describe("the environment of a server", () => {
     // Node cannot pass such bytes to a child; a shell can.
     const ran = spawnSync(
       "sh",
-      ["-c", `BROKEN=$(printf '\\377\\376') exec "$0" "$@"`, process.execPath, bin(), "--json", ...config, "mcp", "call", "odd", "echo"],
+      [
+        "-c",
+        `BROKEN=$(printf '\\377\\376') exec "$0" "$@"`,
+        process.execPath,
+        bin(),
+        "--json",
+        ...config,
+        "mcp",
+        "call",
+        "odd",
+        "echo"
+      ],
       { encoding: "utf8", cwd: project.root, env: { PATH: process.env["PATH"], HOME: project.home } }
     )
     assert.equal(ran.status, 2)

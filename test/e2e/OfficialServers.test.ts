@@ -11,14 +11,18 @@ afterEach(() => project.dispose())
 
 describe("server-everything", () => {
   const config = inline("every", [official("everything")])
-  const call = (...args: ReadonlyArray<string>) => project.document("call", [...config, "mcp", "call", "every", ...args])
+  const call = (...args: ReadonlyArray<string>) =>
+    project.document("call", [...config, "mcp", "call", "every", ...args])
 
   it("lists its tools with descriptions and a token bill", async () => {
     const { document } = await project.document("tools", [...config, "mcp", "tools", "every"])
     const server = document.servers[0]
     assert.equal(server?.state, "ready")
     assert.isAbove(server?.tokens ?? 0, 100)
-    assert.includeMembers((server?.tools ?? []).map(({ name }) => name), ["echo", "get-sum"])
+    assert.includeMembers(
+      (server?.tools ?? []).map(({ name }) => name),
+      ["echo", "get-sum"]
+    )
     for (const { status, name } of server?.tools ?? []) assert.equal(status, "available", name)
   })
 
@@ -44,7 +48,10 @@ describe("server-everything", () => {
   it("answers with structured content, links and embedded resources", async () => {
     const structured = await call("get-structured-content", "location=New York")
     assert.equal(structured.code, 0)
-    assert.property(structured.document.structured_content ?? JSON.parse(String(structured.document.content[0]?.["text"])), "temperature")
+    assert.property(
+      structured.document.structured_content ?? JSON.parse(String(structured.document.content[0]?.["text"])),
+      "temperature"
+    )
     const links = await call("get-resource-links", "count=2")
     assert.equal(links.document.content.filter(({ type }) => type === "resource_link").length, 2)
     const resource = await call("get-resource-reference", "resourceType=Text", "resourceId=1")
@@ -62,9 +69,18 @@ describe("server-everything", () => {
 
 describe("server-memory", () => {
   it("keeps what one call stored for the next", async () => {
-    const config = inline("memory", [official("memory")], { env: { MEMORY_FILE_PATH: path.join(project.root, "memory.jsonl") } })
+    const config = inline("memory", [official("memory")], {
+      env: { MEMORY_FILE_PATH: path.join(project.root, "memory.jsonl") }
+    })
     const entity = { name: "sigil", entityType: "host", observations: ["holds"] }
-    const stored = await project.document("call", [...config, "mcp", "call", "memory", "create_entities", `entities:=${JSON.stringify([entity])}`])
+    const stored = await project.document("call", [
+      ...config,
+      "mcp",
+      "call",
+      "memory",
+      "create_entities",
+      `entities:=${JSON.stringify([entity])}`
+    ])
     assert.equal(stored.code, 0)
     const { document } = await project.document("call", [...config, "mcp", "call", "memory", "read_graph"])
     assert.include(JSON.stringify(document.structured_content ?? document.content), "holds")
@@ -75,9 +91,21 @@ describe("server-filesystem", () => {
   it("reads, lists and refuses what is outside its directory", async () => {
     project.write("a.txt", "alpha\n")
     const config = inline("fs", [official("filesystem"), project.root])
-    const read = await project.document("call", [...config, "mcp", "call", "fs/read_text_file", `path=${project.root}/a.txt`])
+    const read = await project.document("call", [
+      ...config,
+      "mcp",
+      "call",
+      "fs/read_text_file",
+      `path=${project.root}/a.txt`
+    ])
     assert.equal(read.document.content[0]?.["text"], "alpha\n")
-    const outside = await project.document("call", [...config, "mcp", "call", "fs/read_text_file", "path=/etc/hostname"])
+    const outside = await project.document("call", [
+      ...config,
+      "mcp",
+      "call",
+      "fs/read_text_file",
+      "path=/etc/hostname"
+    ])
     assert.deepEqual([outside.code, outside.document.is_error], [5, true])
     assert.match(String(outside.document.content[0]?.["text"]), /denied/i)
   })

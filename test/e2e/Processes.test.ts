@@ -59,14 +59,26 @@ describe("process trees", () => {
     await until("the call arrived", () => fs.existsSync(file) && fs.readFileSync(file, "utf8").includes("tools/call"))
     running.child.kill("SIGINT")
     assert.equal((await running.done).code, 130)
-    const messages = fs.readFileSync(file, "utf8").trim().split("\n").map((line) => JSON.parse(line))
+    const messages = fs
+      .readFileSync(file, "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
     const call = messages.find(({ method }) => method === "tools/call")
     const cancelled = messages.find(({ method }) => method === "notifications/cancelled")
     assert.equal(cancelled?.params.requestId, call?.id)
   })
 
   it("end with the deadline of a call, which names the field to change", async () => {
-    const { code, stderr } = await project.run([...inline("odd", [odd, "plain"]), "mcp", "call", "odd", "hang", "--timeout", "0.2"])
+    const { code, stderr } = await project.run([
+      ...inline("odd", [odd, "plain"]),
+      "mcp",
+      "call",
+      "odd",
+      "hang",
+      "--timeout",
+      "0.2"
+    ])
     assert.equal(code, 3)
     assert.include(stderr, "SIGIL_CALL_TIMEOUT")
     assert.include(stderr, "--timeout")

@@ -36,7 +36,14 @@ describe("resources and prompts", () => {
   })
 
   it("are got with arguments, and a wrong name is told from the list", async () => {
-    const { document } = await project.document("prompt", [...config, "mcp", "prompt", "every", "args-prompt", "city=Paris"])
+    const { document } = await project.document("prompt", [
+      ...config,
+      "mcp",
+      "prompt",
+      "every",
+      "args-prompt",
+      "city=Paris"
+    ])
     assert.equal(document.messages[0]?.role, "user")
     assert.include(String(document.messages[0]?.content["text"]), "Paris")
     const wrong = await project.document("error", [...config, "mcp", "prompt", "every", "arg-prompt"])
@@ -44,16 +51,33 @@ describe("resources and prompts", () => {
   })
 
   it("are completed by the server", async () => {
-    const { document } = await project.document("complete", [...config, "mcp", "complete", "every", "prompt:completable-prompt", "department", "E"])
+    const { document } = await project.document("complete", [
+      ...config,
+      "mcp",
+      "complete",
+      "every",
+      "prompt:completable-prompt",
+      "department",
+      "E"
+    ])
     assert.deepEqual(document.items, ["Engineering"])
   })
 
   it("pass the same gates as tools", async () => {
     const asking = inline("every", [official("everything")], { trust: { approval_default: "ask" } })
-    const refused = await project.document("error", [...asking, "mcp", "read", "every", "demo://resource/dynamic/text/1"])
+    const refused = await project.document("error", [
+      ...asking,
+      "mcp",
+      "read",
+      "every",
+      "demo://resource/dynamic/text/1"
+    ])
     assert.deepEqual([refused.code, refused.document.error.code], [4, "SIGIL_APPROVAL_REQUIRED"])
     assert.include(refused.document.error.fix, "mcp__every__resources_read")
-    assert.equal((await project.run([...asking, "mcp", "read", "every", "demo://resource/dynamic/text/1", "--yes"])).code, 0)
+    assert.equal(
+      (await project.run([...asking, "mcp", "read", "every", "demo://resource/dynamic/text/1", "--yes"])).code,
+      0
+    )
     const secret = inline("every", [official("everything")], { inheritEnv: ["TOKEN"] })
     const blocked = await project.document("error", [...secret, "mcp", "read", "every", "demo://s3cr3t-token-value"], {
       env: { TOKEN: "s3cr3t-token-value" }
@@ -62,7 +86,12 @@ describe("resources and prompts", () => {
   })
 
   it("of a server that has none are said to be none", async () => {
-    const { document, code } = await project.document("error", [...inline("odd", [odd, "plain"]), "mcp", "resources", "odd"])
+    const { document, code } = await project.document("error", [
+      ...inline("odd", [odd, "plain"]),
+      "mcp",
+      "resources",
+      "odd"
+    ])
     assert.deepEqual([code, document.error.code], [1, "SIGIL_UNKNOWN_SURFACE"])
   })
 })
@@ -75,7 +104,15 @@ describe("search", () => {
         lazy: { command: process.execPath, args: [odd, "plain"], startup: "lazy" }
       }
     })
-    const { document } = await project.document("search", ["--mcp-config", both, "mcp", "search", "sum", "two", "numbers"])
+    const { document } = await project.document("search", [
+      "--mcp-config",
+      both,
+      "mcp",
+      "search",
+      "sum",
+      "two",
+      "numbers"
+    ])
     assert.equal(document.matches[0]?.name, "get-sum")
     assert.deepEqual(document.not_searched, [{ server: "lazy", state: "deferred" }])
   })
@@ -87,12 +124,26 @@ describe("kept results", () => {
     const cut = await project.document("call", [...demoConfig, "mcp", "call", "demo", "count", "lines=5000"])
     const handle = cut.document.artifact?.handle ?? ""
     const listed = await project.document("artifacts", ["artifact", "list"])
-    assert.deepEqual(listed.document.artifacts.map((artifact) => artifact.handle), [handle])
+    assert.deepEqual(
+      listed.document.artifacts.map((artifact) => artifact.handle),
+      [handle]
+    )
     const shown = await project.run(["artifact", "show", handle])
     assert.equal(shown.stdout.trimEnd().split("\n").length, 5_000)
-    const echoed = await project.document("call", [...inline("odd", [odd, "plain"]), "mcp", "call", "odd", "echo", `text=@artifact:${handle}`, "--full"])
+    const echoed = await project.document("call", [
+      ...inline("odd", [odd, "plain"]),
+      "mcp",
+      "call",
+      "odd",
+      "echo",
+      `text=@artifact:${handle}`,
+      "--full"
+    ])
     assert.include(String(echoed.document.content[0]?.["text"]), "line 5000")
-    assert.equal((await project.document("error", ["artifact", "show", "../../etc/passwd"])).document.error.code, "SIGIL_UNKNOWN_ARTIFACT")
+    assert.equal(
+      (await project.document("error", ["artifact", "show", "../../etc/passwd"])).document.error.code,
+      "SIGIL_UNKNOWN_ARTIFACT"
+    )
     const removed = await project.document("artifacts_removed", ["artifact", "rm", handle])
     assert.deepEqual(removed.document.removed, [handle])
     assert.deepEqual((await project.document("artifacts", ["artifact", "list"])).document.artifacts, [])
@@ -111,7 +162,13 @@ describe("completions", () => {
     const complete = (...words: ReadonlyArray<string>): ReadonlyArray<string> => {
       const ran = spawnSync(
         "bash",
-        ["--norc", "-c", `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sigil; printf '%s\\n' "\${COMPREPLY[@]}"`, file, ...words],
+        [
+          "--norc",
+          "-c",
+          `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sigil; printf '%s\\n' "\${COMPREPLY[@]}"`,
+          file,
+          ...words
+        ],
         { encoding: "utf8" }
       )
       assert.equal(ran.status, 0, ran.stderr)
@@ -135,7 +192,11 @@ describe("completions", () => {
 
   it("complete in fish", async () => {
     const file = await script("fish")
-    const ran = spawnSync("fish", ["--no-config", "-c", `source ${file}; complete -C 'sigil mcp ca'; complete -C 'sigil mcp add --scope u'`], { encoding: "utf8" })
+    const ran = spawnSync(
+      "fish",
+      ["--no-config", "-c", `source ${file}; complete -C 'sigil mcp ca'; complete -C 'sigil mcp add --scope u'`],
+      { encoding: "utf8" }
+    )
     assert.match(ran.stdout, /^call\t/m)
     assert.match(ran.stdout, /^user/m)
   })

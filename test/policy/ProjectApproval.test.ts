@@ -83,7 +83,8 @@ describe("ProjectApproval", () => {
           )
           const wanted = last === undefined ? "Pending" : last.decision === "rejected" ? "Rejected" : "Approved"
           assert.equal(
-            decide(stored, { identity: "/p", name, fingerprint: last?.fingerprint ?? "1", place: "", coverable: true })._tag,
+            decide(stored, { identity: "/p", name, fingerprint: last?.fingerprint ?? "1", place: "", coverable: true })
+              ._tag,
             wanted
           )
         }

@@ -4,7 +4,14 @@ import * as Codec from "../../src/protocol/Codec.ts"
 
 describe("Codec", () => {
   it("keeps the digits of numbers that a double cannot hold", () => {
-    for (const number of ["12345678901234567890", "-98765432109876543210", "0.1234567890123456789", "1e400", "1E5", "123456789012345678901234567890.5"]) {
+    for (const number of [
+      "12345678901234567890",
+      "-98765432109876543210",
+      "0.1234567890123456789",
+      "1e400",
+      "1E5",
+      "123456789012345678901234567890.5"
+    ]) {
       const text = `{"a":${number},"b":[${number}]}`
       assert.equal(Codec.stringify(Codec.parse(text)), text)
     }

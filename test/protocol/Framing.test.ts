@@ -15,18 +15,23 @@ describe("Framing", () => {
   it("gives the same frames however the bytes are cut", () => {
     const line = fc.string({ unit: "grapheme" }).map((text) => JSON.stringify({ text }))
     fc.assert(
-      fc.property(fc.array(line, { maxLength: 8 }), fc.array(fc.integer({ min: 1, max: 7 })), fc.boolean(), (lines, cuts, crlf) => {
-        const bytes = Buffer.from(lines.map((one) => `${one}${crlf ? "\r\n" : "\n"}`).join(""))
-        const { frames, splitter } = collect()
-        let at = 0
-        for (let turn = 0; at < bytes.length; turn += 1) {
-          const size = cuts[turn % Math.max(1, cuts.length)] ?? 3
-          assert.isUndefined(splitter.push(bytes.subarray(at, at + size)))
-          at += size
+      fc.property(
+        fc.array(line, { maxLength: 8 }),
+        fc.array(fc.integer({ min: 1, max: 7 })),
+        fc.boolean(),
+        (lines, cuts, crlf) => {
+          const bytes = Buffer.from(lines.map((one) => `${one}${crlf ? "\r\n" : "\n"}`).join(""))
+          const { frames, splitter } = collect()
+          let at = 0
+          for (let turn = 0; at < bytes.length; turn += 1) {
+            const size = cuts[turn % Math.max(1, cuts.length)] ?? 3
+            assert.isUndefined(splitter.push(bytes.subarray(at, at + size)))
+            at += size
+          }
+          assert.isUndefined(splitter.end())
+          assert.deepEqual(frames, lines)
         }
-        assert.isUndefined(splitter.end())
-        assert.deepEqual(frames, lines)
-      })
+      )
     )
   })
 

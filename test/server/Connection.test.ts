@@ -28,8 +28,9 @@ describe("Connection", () => {
     Effect.gen(function* () {
       const { server, link, received } = silent()
       const connection = yield* connect(server)
-      const fibers = yield* Effect.forEach(Array.from({ length: 50 }, (_, index) => index), (index) =>
-        Effect.fork(connection.request("x", { index }, request("x")))
+      const fibers = yield* Effect.forEach(
+        Array.from({ length: 50 }, (_, index) => index),
+        (index) => Effect.fork(connection.request("x", { index }, request("x")))
       )
       yield* settle
       for (const message of received.toReversed()) {
@@ -68,7 +69,9 @@ describe("Connection", () => {
     Effect.gen(function* () {
       const { server, received } = silent()
       const connection = yield* connect(server)
-      const late = yield* Effect.fork(Effect.flip(connection.request("tools/call", {}, request("tools/call slow", 100))))
+      const late = yield* Effect.fork(
+        Effect.flip(connection.request("tools/call", {}, request("tools/call slow", 100)))
+      )
       const other = yield* Effect.fork(Effect.flip(connection.request("tools/call", {}, request("tools/call other"))))
       yield* settle
       yield* TestClock.adjust(100)
@@ -132,7 +135,11 @@ describe("Connection", () => {
       const token = received[0]?.params?.["_meta"]
       assert.deepEqual(token, { progressToken: received[0]?.id })
       for (let step = 1; step <= 5_000; step += 1) {
-        link().send({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: step, total: 5_000 } })
+        link().send({
+          jsonrpc: "2.0",
+          method: "notifications/progress",
+          params: { progressToken: 1, progress: step, total: 5_000 }
+        })
       }
       yield* settle
       link().send({ jsonrpc: "2.0", id: 1, result: {} })
@@ -194,8 +201,18 @@ describe("Connection", () => {
     ["Content-Length framing", "Content-Length: 12", "SIGIL_PROTOCOL_FAULT", "content_length_framing"],
     ["a batch", '[{"jsonrpc":"2.0","id":1,"result":{}}]', "SIGIL_PROTOCOL_FAULT", "invalid_jsonrpc_envelope"],
     ["JSON-RPC 1.0", '{"id":1,"result":{}}', "SIGIL_PROTOCOL_FAULT", "invalid_jsonrpc_envelope"],
-    ["a result that is no object", '{"jsonrpc":"2.0","id":1,"result":[]}', "SIGIL_PROTOCOL_FAULT", "invalid_jsonrpc_envelope"],
-    ["both result and error", '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}', "SIGIL_PROTOCOL_FAULT", "invalid_jsonrpc_envelope"]
+    [
+      "a result that is no object",
+      '{"jsonrpc":"2.0","id":1,"result":[]}',
+      "SIGIL_PROTOCOL_FAULT",
+      "invalid_jsonrpc_envelope"
+    ],
+    [
+      "both result and error",
+      '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}',
+      "SIGIL_PROTOCOL_FAULT",
+      "invalid_jsonrpc_envelope"
+    ]
   ]
   for (const [what, line, code, reason] of faults) {
     it.scoped(`closes on ${what}, with one cause for all`, () =>
@@ -275,7 +292,9 @@ describe("Connection", () => {
 
   it.scoped("fails calls in flight at once when the server ends", () =>
     Effect.gen(function* () {
-      const connection = yield* connect(fakeServer({ methods: { die: (_params, link) => (link.end("gone"), undefined), x: () => text("x") } }))
+      const connection = yield* connect(
+        fakeServer({ methods: { die: (_params, link) => (link.end("gone"), undefined), x: () => text("x") } })
+      )
       const error = yield* Effect.flip(connection.request("die", {}, request("die")))
       assert.equal(error.code, "SIGIL_CONNECTION_LOST")
       assert.include(error.text, "gone")

@@ -41,10 +41,15 @@ describe("Deadline", () => {
   it.scoped("watches again after a time without work", () =>
     Effect.gen(function* () {
       const deadlines = yield* Deadline.make
-      const first = yield* Deadline.within<string, string>(deadlines, 100, () => "late", (settle) => {
-        settle(Effect.succeed("answer"))
-        return () => assert.fail("an answered operation was abandoned")
-      })
+      const first = yield* Deadline.within<string, string>(
+        deadlines,
+        100,
+        () => "late",
+        (settle) => {
+          settle(Effect.succeed("answer"))
+          return () => assert.fail("an answered operation was abandoned")
+        }
+      )
       assert.equal(first, "answer")
       yield* TestClock.adjust(1_000)
       const fiber = yield* Effect.fork(Effect.flip(Deadline.within(deadlines, 50, () => "late", never([]))))

@@ -33,7 +33,13 @@ export const declared = (name: string, more: Partial<ServerDeclaration> = {}): E
     enabled: true,
     startup: "eager",
     required: false,
-    trust: { trustClass: "self_hosted", approvalDefault: "allow", egressLogging: true, allowSecrets: false, pinVersion: false },
+    trust: {
+      trustClass: "self_hosted",
+      approvalDefault: "allow",
+      egressLogging: true,
+      allowSecrets: false,
+      pinVersion: false
+    },
     startupTimeoutMs: 10_000,
     toolTimeoutMs: 30_000,
     toolTimeoutsMs: {},

@@ -8,10 +8,7 @@ import { Transport } from "../../src/transport/Transport.ts"
 const plan = { _tag: "stdio", file: "/bin/true", command: "true", args: [], cwd: "/", env: {}, graceMs: 500 } as const
 
 /** A connection to an in-process server, without a handshake. */
-export const connect = (
-  server: MemoryTransport.MemoryServer,
-  options: Partial<Connection.ConnectionOptions> = {}
-) =>
+export const connect = (server: MemoryTransport.MemoryServer, options: Partial<Connection.ConnectionOptions> = {}) =>
   Effect.gen(function* () {
     const transport = yield* Transport
     const wire = yield* transport.open({ server: "fake", generation: GenerationId("g-1"), plan })

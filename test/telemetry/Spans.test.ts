@@ -304,6 +304,26 @@ describe("Spans", () => {
     })
   )
 
+  it.effect("leaves the span of the capturing moment out of captured services, and nothing else", () =>
+    Effect.gen(function* () {
+      const program = Effect.gen(function* () {
+        const captured = yield* Effect.withSpan(Effect.context<Random.Random>(), "old")
+        return yield* Effect.withSpan(
+          Spans.admission("files", Effect.as(Random.Random, undefined)).pipe(
+            Effect.provide(Spans.withoutSpan(captured))
+          ),
+          "new"
+        )
+      }).pipe(Effect.provide(Random.layerTest))
+      const { spans } = yield* collected(program)
+      assert.deepEqual(SpanTree.render(spans, { durations: false, attributes: [] }), [
+        "old",
+        "new",
+        "└─ sigil.admission"
+      ])
+    })
+  )
+
   it.effect("closes with the tracer of the start, on whatever fiber the finalizer runs", () =>
     Effect.gen(function* () {
       const collector = yield* SpanTree.collector

@@ -169,7 +169,18 @@ describe("Pipeline", () => {
     }).pipe(
       withFakes({
         servers: { a: server },
-        entries: [declared("a", { endpoint: { _tag: "stdio", command: process.execPath, args: [], inheritEnv: ["TOKEN"], publicEnv: [], env: {} } })],
+        entries: [
+          declared("a", {
+            endpoint: {
+              _tag: "stdio",
+              command: process.execPath,
+              args: [],
+              inheritEnv: ["TOKEN"],
+              publicEnv: [],
+              env: {}
+            }
+          })
+        ],
         variables: { TOKEN: value }
       })
     )

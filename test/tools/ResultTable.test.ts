@@ -37,7 +37,10 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     kind: "structured equal to the text",
-    result: (text) => ({ content: [{ type: "text", text: JSON.stringify({ a: text }) }], structuredContent: { a: text } }),
+    result: (text) => ({
+      content: [{ type: "text", text: JSON.stringify({ a: text }) }],
+      structuredContent: { a: text }
+    }),
     seen: '{"a":"TEXT"}',
     types: ["text"],
     structured: false,
@@ -64,7 +67,12 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     kind: "an array of texts",
-    result: (text) => ({ content: [{ type: "text", text: "first" }, { type: "text", text }] }),
+    result: (text) => ({
+      content: [
+        { type: "text", text: "first" },
+        { type: "text", text }
+      ]
+    }),
     seen: "first\nTEXT",
     types: ["text", "text"],
     structured: false,
@@ -73,7 +81,12 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     kind: "image",
-    result: (text) => ({ content: [{ type: "image", data: base64, mimeType: "image/png" }, { type: "text", text }] }),
+    result: (text) => ({
+      content: [
+        { type: "image", data: base64, mimeType: "image/png" },
+        { type: "text", text }
+      ]
+    }),
     seen: "[image image/png, 14 bytes, artifact 1]\nTEXT",
     types: ["image", "text"],
     structured: false,
@@ -82,7 +95,12 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     kind: "audio",
-    result: (text) => ({ content: [{ type: "audio", data: base64, mimeType: "audio/wav" }, { type: "text", text }] }),
+    result: (text) => ({
+      content: [
+        { type: "audio", data: base64, mimeType: "audio/wav" },
+        { type: "text", text }
+      ]
+    }),
     seen: "[audio audio/wav, 14 bytes, artifact 1]\nTEXT",
     types: ["audio", "text"],
     structured: false,
@@ -91,7 +109,12 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     kind: "resource link",
-    result: (text) => ({ content: [{ type: "resource_link", uri: "file:///a", name: "a" }, { type: "text", text }] }),
+    result: (text) => ({
+      content: [
+        { type: "resource_link", uri: "file:///a", name: "a" },
+        { type: "text", text }
+      ]
+    }),
     seen: "[resource link a file:///a]\nTEXT",
     types: ["resource_link", "text"],
     structured: false,
@@ -110,7 +133,10 @@ const rows: ReadonlyArray<Row> = [
   {
     kind: "embedded blob",
     result: (text) => ({
-      content: [{ type: "resource", resource: { uri: "file:///a", blob: base64, mimeType: "application/pdf" } }, { type: "text", text }]
+      content: [
+        { type: "resource", resource: { uri: "file:///a", blob: base64, mimeType: "application/pdf" } },
+        { type: "text", text }
+      ]
     }),
     seen: "[resource file:///a application/pdf, 14 bytes, artifact 1]\nTEXT",
     types: ["resource", "text"],
@@ -120,7 +146,12 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     kind: "an unknown block",
-    result: (text) => ({ content: [{ type: "hologram", depth: 3 }, { type: "text", text }] }),
+    result: (text) => ({
+      content: [
+        { type: "hologram", depth: 3 },
+        { type: "text", text }
+      ]
+    }),
     seen: '{"type":"hologram","depth":3}\nTEXT',
     types: ["hologram", "text"],
     structured: false,
@@ -166,12 +197,18 @@ describe("the result contract", () => {
         const { shown, kept } = yield* present(result)
         // The shape of artifact lines may carry a mark of sigil; the words between the brackets are the contract.
         assert.equal(shown.text.replace(/\[sigil: /g, "["), row.seen.replaceAll("TEXT", "small"))
-        assert.deepEqual(shown.content.map((block) => own(block, "type")), [...row.types])
+        assert.deepEqual(
+          shown.content.map((block) => own(block, "type")),
+          [...row.types]
+        )
         assert.equal(shown.structuredContent !== undefined, row.structured)
         assert.isFalse(shown.truncated)
         assert.equal(shown.isError, row.kind === "isError")
         assert.equal(shown.returnedBytes, shown.totalBytes)
-        assert.deepEqual(kept.map((bytes) => bytes.length), row.binary > 0 ? [row.binary] : [])
+        assert.deepEqual(
+          kept.map((bytes) => bytes.length),
+          row.binary > 0 ? [row.binary] : []
+        )
         assert.notInclude(JSON.stringify(shown), base64)
       })
     )

@@ -1,14 +1,19 @@
 import { assert, describe, it } from "vitest"
 import { partsOf, search } from "../../src/tools/Search.ts"
 
-const tool = (name: string, description = "", properties: { readonly [key: string]: { readonly description: string } } = {}) => ({
+const tool = (
+  name: string,
+  description = "",
+  properties: { readonly [key: string]: { readonly description: string } } = {}
+) => ({
   server: "s",
   name,
   visibleName: `mcp__s__${name}`,
   description,
   inputSchema: { type: "object", properties }
 })
-const names = (query: string, tools = all): ReadonlyArray<string> => search(tools, query).map(({ tool: found }) => found.name)
+const names = (query: string, tools = all): ReadonlyArray<string> =>
+  search(tools, query).map(({ tool: found }) => found.name)
 
 const all = [
   tool("read_file", "Reads a text file from disk.", { path: { description: "where it is" } }),

@@ -15,7 +15,13 @@ const shape = shapeOf({
     { key: "reference", label: "REFERENCE", summary: "prompt:NAME, or a resource template." },
     { key: "argument", label: "ARGUMENT", summary: "The argument to complete." },
     { key: "value", label: "VALUE", summary: "What has been typed of it." },
-    { key: "known", label: "KNOWN", summary: "Other arguments that are known already, as key=value.", optional: true, repeated: true }
+    {
+      key: "known",
+      label: "KNOWN",
+      summary: "Other arguments that are known already, as key=value.",
+      optional: true,
+      repeated: true
+    }
   ],
   assignments: true,
   options: {

@@ -12,7 +12,8 @@ export const handler: Handler<Input> = ({ args, options }) =>
   Effect.gen(function* () {
     const output = yield* Output
     const artifacts = yield* Artifacts
-    if ((args.handle === undefined) === !options.all) return yield* usage(["artifact", "rm"], "Give one handle, or --all.")
+    if ((args.handle === undefined) === !options.all)
+      return yield* usage(["artifact", "rm"], "Give one handle, or --all.")
     const handles =
       args.handle === undefined ? (yield* artifacts.list).map(({ handle }): string => handle) : [args.handle]
     yield* Effect.forEach(handles, (handle) => artifacts.remove(handle), { discard: true })

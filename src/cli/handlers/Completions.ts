@@ -13,7 +13,11 @@ import { usage } from "../UsageError.ts"
 interface Place {
   readonly path: string
   readonly words: ReadonlyArray<{ readonly word: string; readonly does: string }>
-  readonly options: ReadonlyArray<{ readonly name: string; readonly does: string; readonly choices: ReadonlyArray<string> }>
+  readonly options: ReadonlyArray<{
+    readonly name: string
+    readonly does: string
+    readonly choices: ReadonlyArray<string>
+  }>
 }
 
 const optionsOf = (options: { readonly [name: string]: OptionSpec }): Place["options"] =>
@@ -40,9 +44,11 @@ const places = (): ReadonlyArray<Place> => {
     }
     return { path: start, words: [...words].map(([word, does]) => ({ word, does })), options: globals }
   })
-  const leaves = shapes.map(
-    (shape): Place => ({ path: shape.path.join(" "), words: [], options: [...optionsOf(shape.options), ...globals] })
-  )
+  const leaves = shapes.map((shape): Place => ({
+    path: shape.path.join(" "),
+    words: [],
+    options: [...optionsOf(shape.options), ...globals]
+  }))
   return [...groups, ...leaves]
 }
 
@@ -56,14 +62,20 @@ const bash = (): ReadonlyArray<string> => [
   '    word="${COMP_WORDS[i]}"',
   '    case "$word" in -*) continue ;; esac',
   '    case "${path:+$path }$word" in',
-  `      ${[...new Set(places().map(({ path }) => path))].filter((path) => path !== "").map(quote).join("|")}) path="\${path:+$path }$word" ;;`,
+  `      ${[...new Set(places().map(({ path }) => path))]
+    .filter((path) => path !== "")
+    .map(quote)
+    .join("|")}) path="\${path:+$path }$word" ;;`,
   "    esac",
   "  done",
   '  case "$path|$previous" in',
   ...places().flatMap(({ path, options }) =>
     options
       .filter(({ choices }) => choices.length > 0)
-      .map(({ name, choices }) => `    ${quote(`${path}|${name}`)}) COMPREPLY=($(compgen -W ${quote(choices.join(" "))} -- "$current")); return ;;`)
+      .map(
+        ({ name, choices }) =>
+          `    ${quote(`${path}|${name}`)}) COMPREPLY=($(compgen -W ${quote(choices.join(" "))} -- "$current")); return ;;`
+      )
   ),
   "  esac",
   '  case "$path" in',
@@ -85,7 +97,10 @@ const zsh = (): ReadonlyArray<string> => [
   '    word="${words[i]}"',
   '    [[ "$word" == -* ]] && continue',
   '    case "${path:+$path }$word" in',
-  `      ${[...new Set(places().map(({ path }) => path))].filter((path) => path !== "").map((path) => `(${quote(path)})`.slice(1, -1)).join("|")}) path="\${path:+$path }$word" ;;`,
+  `      ${[...new Set(places().map(({ path }) => path))]
+    .filter((path) => path !== "")
+    .map((path) => `(${quote(path)})`.slice(1, -1))
+    .join("|")}) path="\${path:+$path }$word" ;;`,
   "    esac",
   "  done",
   "  local -a candidates",
@@ -93,12 +108,18 @@ const zsh = (): ReadonlyArray<string> => [
   ...places().flatMap(({ path, options }) =>
     options
       .filter(({ choices }) => choices.length > 0)
-      .map(({ name, choices }) => `    ${quote(`${path}|${name}`)}) candidates=(${choices.map(quote).join(" ")}); _describe value candidates; return ;;`)
+      .map(
+        ({ name, choices }) =>
+          `    ${quote(`${path}|${name}`)}) candidates=(${choices.map(quote).join(" ")}); _describe value candidates; return ;;`
+      )
   ),
   "  esac",
   '  case "$path" in',
   ...places().map(({ path, words, options }) => {
-    const all = [...words.map(({ word, does }) => [word, does] as const), ...options.map(({ name, does }) => [name, does] as const)]
+    const all = [
+      ...words.map(({ word, does }) => [word, does] as const),
+      ...options.map(({ name, does }) => [name, does] as const)
+    ]
     return `    ${quote(path)}) candidates=(${all.map(([word, does]) => quote(`${word}:${does.replaceAll(":", "\\:")}`)).join(" ")}) ;;`
   }),
   "  esac",
@@ -114,15 +135,21 @@ const fish = (): ReadonlyArray<string> => [
   "    set -l path",
   "    for word in (commandline -opc)[2..-1]",
   "        string match -q -- '-*' $word; and continue",
-  "        set -l next (string trim -- \"$path $word\")",
-  `        if contains -- $next ${[...new Set(places().map(({ path }) => path))].filter((path) => path !== "").map(quote).join(" ")}`,
+  '        set -l next (string trim -- "$path $word")',
+  `        if contains -- $next ${[...new Set(places().map(({ path }) => path))]
+    .filter((path) => path !== "")
+    .map(quote)
+    .join(" ")}`,
   "            set path $next",
   "        end",
   "    end",
   '    test "$path" = "$argv[1]"',
   "end",
   ...places().flatMap(({ path, words, options }) => [
-    ...words.map(({ word, does }) => `complete -c sigil -f -n ${quote(`__sigil_path ${quote(path)}`)} -a ${quote(word)} -d ${quote(does)}`),
+    ...words.map(
+      ({ word, does }) =>
+        `complete -c sigil -f -n ${quote(`__sigil_path ${quote(path)}`)} -a ${quote(word)} -d ${quote(does)}`
+    ),
     ...options.map(
       ({ name, does, choices }) =>
         `complete -c sigil -n ${quote(`__sigil_path ${quote(path)}`)} -l ${name.slice(2)} -d ${quote(does)}${choices.length > 0 ? ` -x -a ${quote(choices.join(" "))}` : ""}`
@@ -138,12 +165,20 @@ export const handler: Handler<Input> = ({ args }) =>
     const output = yield* Output
     const make = Object.hasOwn(shells, args.shell) ? shells[args.shell] : undefined
     if (make === undefined) {
-      return yield* usage(["completions"], `There are completions for ${Object.keys(shells).join(", ")}, not for '${args.shell}'.`, {
-        candidates: near(args.shell, Object.keys(shells))
-      })
+      return yield* usage(
+        ["completions"],
+        `There are completions for ${Object.keys(shells).join(", ")}, not for '${args.shell}'.`,
+        {
+          candidates: near(args.shell, Object.keys(shells))
+        }
+      )
     }
     const script = make()
-    yield* output.document("completions", { schema: "sigil.completions/1", shell: args.shell, script: script.join("\n") })
+    yield* output.document("completions", {
+      schema: "sigil.completions/1",
+      shell: args.shell,
+      script: script.join("\n")
+    })
     yield* output.text(script)
     return 0
   })

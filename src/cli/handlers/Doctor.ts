@@ -88,15 +88,13 @@ const probe = (totalMs: number) =>
     const left = (yield* registry.closeAll).filter(({ report }) => !report.complete)
     return [
       ...found,
-      ...left.map(
-        ({ server, report }): Finding => ({
-          code: "mcp:cleanup",
-          subject: server,
-          status: "error",
-          message: `Processes could not be confirmed gone: ${report.survivors.map(({ pid }) => pid).join(", ")}`,
-          fix: "End these processes by their id."
-        })
-      )
+      ...left.map(({ server, report }): Finding => ({
+        code: "mcp:cleanup",
+        subject: server,
+        status: "error",
+        message: `Processes could not be confirmed gone: ${report.survivors.map(({ pid }) => pid).join(", ")}`,
+        fix: "End these processes by their id."
+      }))
     ]
   })
 

@@ -33,7 +33,10 @@ const nonEmpty = <A extends object>(value: A): A | undefined => (Object.keys(val
 const misplaced = (input: Input, url: boolean): string | undefined => {
   const { options } = input
   const only = url
-    ? ([["env", options.env.length > 0], ["inherit-env", options["inherit-env"].length > 0]] as const)
+    ? ([
+        ["env", options.env.length > 0],
+        ["inherit-env", options["inherit-env"].length > 0]
+      ] as const)
     : ([
         ["header", options.header.length > 0],
         ["env-header", options["env-header"].length > 0],
@@ -41,7 +44,9 @@ const misplaced = (input: Input, url: boolean): string | undefined => {
         ["oauth", options.oauth]
       ] as const)
   const wrong = only.find(([, given]) => given)
-  return wrong === undefined ? undefined : `--${wrong[0]} goes with a ${url ? "command" : "URL"}, not with a ${url ? "URL" : "command"}.`
+  return wrong === undefined
+    ? undefined
+    : `--${wrong[0]} goes with a ${url ? "command" : "URL"}, not with a ${url ? "URL" : "command"}.`
 }
 
 /** The entry in the spelling of the file it goes to. */
@@ -61,7 +66,8 @@ const entryOf = (input: Input, target: EditTarget, url: boolean): Effect.Effect<
     const env = nonEmpty(yield* pairs("env", options.env))
     const inherit = options["inherit-env"].length > 0 ? options["inherit-env"] : undefined
     const seconds = options.timeout
-    const named = transport === "streamable_http" && !toml ? "http" : toml ? (tomlTransports[transport] ?? transport) : transport
+    const named =
+      transport === "streamable_http" && !toml ? "http" : toml ? (tomlTransports[transport] ?? transport) : transport
     // `.mcp.json` is shared with other hosts, whose readers infer the transport of a command.
     const written = toml || url || target.kind === "settings.json" || options.transport !== undefined
     return {
@@ -75,7 +81,12 @@ const entryOf = (input: Input, target: EditTarget, url: boolean): Effect.Effect<
             [toml ? "bearer_token_env_var" : "bearerTokenEnvVar"]: options["bearer-token-env-var"],
             oauth: options.oauth ? {} : undefined
           }
-        : { command: args.command, args: tail.length === 0 && !toml ? undefined : tail, env, [toml ? "inherit_env" : "inheritEnv"]: inherit }),
+        : {
+            command: args.command,
+            args: tail.length === 0 && !toml ? undefined : tail,
+            env,
+            [toml ? "inherit_env" : "inheritEnv"]: inherit
+          }),
       startup: options.startup,
       // In TOML an entry is required unless it says otherwise (R section 1.2).
       required: toml ? options.required : options.required || undefined,
@@ -130,9 +141,15 @@ export const handler: Handler<Input> = (input) =>
         options.force && options.scope === undefined && elsewhere !== undefined
           ? (writable(elsewhere, locations, facts) ?? wanted)
           : wanted
-      yield* addServer(target, { name: args.name, fields: yield* entryOf(input, target, url) }, { force: options.force })
+      yield* addServer(
+        target,
+        { name: args.name, fields: yield* entryOf(input, target, url) },
+        { force: options.force }
+      )
       const notes = [
-        ...(options.scope === undefined && url ? ["A URL is declared for you (scope user); --scope says otherwise."] : []),
+        ...(options.scope === undefined && url
+          ? ["A URL is declared for you (scope user); --scope says otherwise."]
+          : []),
         ...(target.scope === "project"
           ? [`It is pending: 'sigil mcp approve ${quoted(args.name)}' allows it to start here.`]
           : []),

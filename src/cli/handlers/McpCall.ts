@@ -68,7 +68,8 @@ const present = (input: Input, outcome: CallOutcome) =>
     if (input.options.save !== undefined) yield* save(input.options.save, outcome)
     yield* output.progress("")
     yield* output.document("call", callDocument(outcome, shown))
-    if (shown.text !== "" || shown.content.length === 0) yield* output.block(shown.text === "" ? "(no output)" : shown.text)
+    if (shown.text !== "" || shown.content.length === 0)
+      yield* output.block(shown.text === "" ? "(no output)" : shown.text)
     for (const warning of outcome.warnings) yield* output.note(`warning: ${warning}`)
     if (outcome.outputProblem !== undefined) {
       if (!output.json) yield* output.failure(outcome.outputProblem)

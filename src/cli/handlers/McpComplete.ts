@@ -44,7 +44,13 @@ export const handler: Handler<Input> = ({ args, options }) =>
       const items = Array.isArray(values) ? values.filter((value) => typeof value === "string") : []
       const more = isJsonObject(completion) && own(completion, "hasMore") === true
       yield* output.progress("")
-      yield* output.document("complete", { schema: "sigil.mcp.complete/1", server: args.server, items, complete: !more, warnings })
+      yield* output.document("complete", {
+        schema: "sigil.mcp.complete/1",
+        server: args.server,
+        items,
+        complete: !more,
+        warnings
+      })
       yield* output.text(items)
       if (items.length === 0) yield* output.note("No suggestions.")
       if (more) yield* output.note("The server has more; type more of the value.")

@@ -1,6 +1,8 @@
 /** `sigil mcp disable`. */
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Declarations from "../../runtime/Declarations.ts"
+import * as Records from "../../runtime/Records.ts"
 import type { Input } from "../commands/McpDisable.ts"
 import type { Handler } from "../Handler.ts"
 import { runtimeOptions } from "../Session.ts"
@@ -8,4 +10,6 @@ import { toggle } from "../Toggle.ts"
 
 /** The handler. */
 export const handler: Handler<Input> = ({ args }) =>
-  Effect.flatMap(runtimeOptions, (run) => Effect.provide(toggle("disable", args.name), Declarations.layer(run)))
+  Effect.flatMap(runtimeOptions, (run) =>
+    Effect.provide(toggle("disable", args.name), Layer.provideMerge(Records.layer, Declarations.layer(run)))
+  )

@@ -73,7 +73,8 @@ const print = (declaration: ServerDeclaration, server: ReturnType<typeof serverD
     const { endpoint, trust } = declaration
     const stdio = endpoint._tag === "stdio" ? endpoint : undefined
     const grants = stdio === undefined ? [] : [...new Set([...stdio.inheritEnv, ...stdio.publicEnv])].sort()
-    const headerNames = endpoint._tag === "remote" ? [...Object.keys(endpoint.headers), ...Object.keys(endpoint.envHeaders)] : []
+    const headerNames =
+      endpoint._tag === "remote" ? [...Object.keys(endpoint.headers), ...Object.keys(endpoint.envHeaders)] : []
     if (output.json) {
       return yield* output.document("get", {
         schema: "sigil.mcp.get/1",

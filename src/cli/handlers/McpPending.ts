@@ -28,7 +28,9 @@ const itemOf = (declaration: ServerDeclaration, identity: string, stored: Approv
     transport: transportOf(endpoint),
     ...(endpoint._tag === "stdio" ? { command: shownCommand(endpoint) } : { url: shownUrl(endpoint) }),
     ...(endpoint._tag === "stdio" && Object.keys(endpoint.env).length > 0
-      ? { env: Object.fromEntries(Object.entries(endpoint.env).map(([name, value]) => [name, shownValue(name, value)])) }
+      ? {
+          env: Object.fromEntries(Object.entries(endpoint.env).map(([name, value]) => [name, shownValue(name, value)]))
+        }
       : {}),
     variables: [...new Set(variablesOf(declaration).map(({ name }) => name))].sort(),
     fingerprint: approvalFingerprint(declaration.raw),
@@ -40,7 +42,9 @@ type Item = ReturnType<typeof itemOf>
 
 /** Variables that change which program or library is loaded. */
 const steersCode = (name: string): boolean =>
-  /^(?:PATH|NODE_OPTIONS|NODE_PATH|LD_PRELOAD|LD_LIBRARY_PATH|LD_AUDIT|DYLD_.*|PYTHON(?:PATH|STARTUP|HOME)|RUBYOPT|RUBYLIB|PERL5(?:OPT|LIB)|JAVA_TOOL_OPTIONS|BASH_ENV|ENV|GIT_(?:SSH|EXEC_PATH).*|npm_config_.*)$/i.test(name)
+  /^(?:PATH|NODE_OPTIONS|NODE_PATH|LD_PRELOAD|LD_LIBRARY_PATH|LD_AUDIT|DYLD_.*|PYTHON(?:PATH|STARTUP|HOME)|RUBYOPT|RUBYLIB|PERL5(?:OPT|LIB)|JAVA_TOOL_OPTIONS|BASH_ENV|ENV|GIT_(?:SSH|EXEC_PATH).*|npm_config_.*)$/i.test(
+    name
+  )
 
 const coloured = (line: string): Line => (line.startsWith("-") ? red(`    ${line}`) : green(`    ${line}`))
 
@@ -56,7 +60,9 @@ const describe = (item: Item, declaration: ServerDeclaration): ReadonlyArray<Lin
       : `  would call ${shownUrl(endpoint)}`,
     ...(endpoint._tag === "stdio" && endpoint.cwd !== undefined ? [`  in         ${endpoint.cwd}`] : []),
     `  reads      ${item.variables.length === 0 ? "no variables of yours" : item.variables.join(", ")}`,
-    ...values.map(([name, value], index) => `  ${index === 0 ? "sets " : "     "}      ${name}=${quoted(shownValue(name, value))}`),
+    ...values.map(
+      ([name, value], index) => `  ${index === 0 ? "sets " : "     "}      ${name}=${quoted(shownValue(name, value))}`
+    ),
     ...values
       .filter(([name]) => steersCode(name))
       .map(([name]) => [yellow("  warning"), `    ${name} decides which code runs`]),

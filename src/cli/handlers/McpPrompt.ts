@@ -76,7 +76,10 @@ export const handler: Handler<Input> = ({ args, options }) =>
         })
       })
       for (const { role, content } of bounded) {
-        const one = yield* show({ content: [content] }, { limits: noLimits, escape: true, keep: () => Effect.succeed(undefined) })
+        const one = yield* show(
+          { content: [content] },
+          { limits: noLimits, escape: true, keep: () => Effect.succeed(undefined) }
+        )
         yield* output.text([bold(`${role}:`)])
         yield* output.block(`${one.text}\n`)
       }

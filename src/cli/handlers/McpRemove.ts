@@ -54,7 +54,9 @@ export const handler: Handler<Input> = ({ args, options }) =>
       yield* removeServer(target, args.name)
       const uncovered = facts.shadowed.find(({ name, by }) => name === args.name && by.name === args.name)
       const notes =
-        uncovered === undefined ? [] : [`${uncovered.source.file} (scope ${uncovered.scope}) declares the name too; that entry counts now.`]
+        uncovered === undefined
+          ? []
+          : [`${uncovered.source.file} (scope ${uncovered.scope}) declares the name too; that entry counts now.`]
       yield* output.document("change", {
         schema: "sigil.mcp.change/1",
         action: "remove",

@@ -44,7 +44,10 @@ const partOf = (row: Row, all: boolean) =>
       : ({ server, state: "failed", failure: tools.left, tools: [] } satisfies Part)
   })
 
-const toolDocument = (tool: CatalogTool, redactor: { redactText: (text: string) => string; redactSchema: (schema: object) => unknown }) => ({
+const toolDocument = (
+  tool: CatalogTool,
+  redactor: { redactText: (text: string) => string; redactSchema: (schema: object) => unknown }
+) => ({
   name: redactor.redactText(tool.name),
   visible_name: redactor.redactText(tool.visibleName),
   ...(tool.title === undefined ? {} : { title: redactor.redactText(tool.title) }),
@@ -95,7 +98,9 @@ const print = (parts: ReadonlyArray<Part>) =>
         ""
       ])
       const cells = tools.map((tool) => [
-        tool.status === "available" ? `  ${redactor.redactText(tool.name)}` : ["  ", dim(redactor.redactText(tool.name))],
+        tool.status === "available"
+          ? `  ${redactor.redactText(tool.name)}`
+          : ["  ", dim(redactor.redactText(tool.name))],
         tool.status === "available" ? `${tokensOf(tool)}` : red(tool.status),
         tool.status === "available"
           ? clip(redactor.redactText(tool.description).replace(/\s+/g, " ").trim(), 400)
@@ -155,7 +160,8 @@ export const handler: Handler<Input> = ({ args, options }) =>
         yield* printFor(options.for, parts)
         return yield* finish(registry, 0)
       }
-      if (parts.length === 0) yield* output.text(["No servers are declared.", "Declare one: sigil mcp add NAME COMMAND…"])
+      if (parts.length === 0)
+        yield* output.text(["No servers are declared.", "Declare one: sigil mcp add NAME COMMAND…"])
       yield* noteLostFiles
       yield* print(parts)
       return yield* finish(registry, 0)

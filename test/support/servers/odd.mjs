@@ -22,18 +22,42 @@ const tools = {
       inputSchema: open
     })),
   schemas: () => [
-    { name: "good", inputSchema: { type: "object", properties: { n: { type: "integer", minimum: 1 } }, required: ["n"], additionalProperties: false } },
-    { name: "slow_pattern", inputSchema: { type: "object", properties: { text: { type: "string", pattern: "^(a+)+$" } } } },
-    { name: "lookahead", inputSchema: { type: "object", properties: { text: { type: "string", pattern: "^(?=a)b" } } } },
+    {
+      name: "good",
+      inputSchema: {
+        type: "object",
+        properties: { n: { type: "integer", minimum: 1 } },
+        required: ["n"],
+        additionalProperties: false
+      }
+    },
+    {
+      name: "slow_pattern",
+      inputSchema: { type: "object", properties: { text: { type: "string", pattern: "^(a+)+$" } } }
+    },
+    {
+      name: "lookahead",
+      inputSchema: { type: "object", properties: { text: { type: "string", pattern: "^(?=a)b" } } }
+    },
     { name: "deep", inputSchema: deep(2000) },
-    { name: "huge", inputSchema: { type: "object", properties: { a: { type: "string", description: "x".repeat(2 * 1024 * 1024) } } } },
-    { name: "external", inputSchema: { type: "object", properties: { a: { $ref: "https://example.invalid/schema.json" } } } },
+    {
+      name: "huge",
+      inputSchema: { type: "object", properties: { a: { type: "string", description: "x".repeat(2 * 1024 * 1024) } } }
+    },
+    {
+      name: "external",
+      inputSchema: { type: "object", properties: { a: { $ref: "https://example.invalid/schema.json" } } }
+    },
     { name: "no_schema" },
     { name: "wrong_schema", inputSchema: "object" },
     { inputSchema: open }
   ],
   structured: () => [
-    { name: "violates", inputSchema: open, outputSchema: { type: "object", properties: { n: { type: "number" } }, required: ["n"] } },
+    {
+      name: "violates",
+      inputSchema: open,
+      outputSchema: { type: "object", properties: { n: { type: "number" } }, required: ["n"] }
+    },
     { name: "digits", inputSchema: open }
   ],
   environment: () => [{ name: "environment", inputSchema: open }]
@@ -60,9 +84,14 @@ if (mode === "stubborn") {
 }
 
 const call = (id, name, args, line) => {
-  if (name === "environment") return send({ id, result: { content: [{ type: "text", text: JSON.stringify(process.env) }] } })
-  if (name === "violates") return send({ id, result: { content: [{ type: "text", text: "kept" }], structuredContent: { n: "no number" } } })
-  if (name === "digits") return process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"n":12345678901234567890,"got":${/"arguments":(\{.*?\})/.exec(line)?.[1]}}}}\n`)
+  if (name === "environment")
+    return send({ id, result: { content: [{ type: "text", text: JSON.stringify(process.env) }] } })
+  if (name === "violates")
+    return send({ id, result: { content: [{ type: "text", text: "kept" }], structuredContent: { n: "no number" } } })
+  if (name === "digits")
+    return process.stdout.write(
+      `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"n":12345678901234567890,"got":${/"arguments":(\{.*?\})/.exec(line)?.[1]}}}}\n`
+    )
   if (name === "hang") return
   send({ id, result: { content: [{ type: "text", text: JSON.stringify({ name, args }) }] } })
 }
@@ -86,7 +115,15 @@ process.stdin.on("data", (chunk) => {
         }
       })
     } else if (method === "tools/list") {
-      send({ id, result: { tools: tools[mode]?.() ?? [{ name: "hang", inputSchema: open }, { name: "echo", inputSchema: open }] } })
+      send({
+        id,
+        result: {
+          tools: tools[mode]?.() ?? [
+            { name: "hang", inputSchema: open },
+            { name: "echo", inputSchema: open }
+          ]
+        }
+      })
     } else if (method === "tools/call") call(id, params.name, params.arguments, line)
     else if (id !== undefined) send({ id, error: { code: -32601, message: "Method not found" } })
   }
