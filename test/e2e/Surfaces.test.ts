@@ -180,27 +180,6 @@ describe("completions", () => {
     assert.deepEqual(complete("sigil", "mcp", "add", "--scope", "u"), ["user"])
   })
 
-  for (const shell of ["zsh", "fish"]) {
-    it(`are accepted by ${shell}`, async () => {
-      const file = await script(shell)
-      const check = shell === "zsh" ? ["-f", "-n", file] : ["--no-config", "-n", file]
-      const ran = spawnSync(shell, check, { encoding: "utf8" })
-      assert.isUndefined(ran.error, `${shell} is installed`)
-      assert.equal(ran.status, 0, ran.stderr)
-    })
-  }
-
-  it("complete in fish", async () => {
-    const file = await script("fish")
-    const ran = spawnSync(
-      "fish",
-      ["--no-config", "-c", `source ${file}; complete -C 'sigil mcp ca'; complete -C 'sigil mcp add --scope u'`],
-      { encoding: "utf8" }
-    )
-    assert.match(ran.stdout, /^call\t/m)
-    assert.match(ran.stdout, /^user/m)
-  })
-
   it("of an unknown shell are refused with the known ones", async () => {
     const { code, document } = await project.document("error", ["completions", "bsh"])
     assert.deepEqual([code, document.error.candidates[0]], [2, "bash"])
