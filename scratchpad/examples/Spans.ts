@@ -25,7 +25,9 @@ const tracer = Tracer.make({
       event: () => undefined,
       addLinks: () => undefined,
       end: () => {
-        ended.push(`${kind} ${name}: ${attributes.get(SpanAttribute.errorType) ?? "ok"}`)
+        // Calls are client spans; starts and their steps are internal ones.
+        if (kind === "client" && name.startsWith("tools/call"))
+          ended.push(`${kind} ${name}: ${attributes.get(SpanAttribute.errorType) ?? "ok"}`)
       }
     }
   }

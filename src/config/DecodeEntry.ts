@@ -288,6 +288,7 @@ export const decodeEntry = (
     required: reader.bool("required") ?? format.required,
     trust: scoped.trust,
     ...decodeDeadlines(reader, format, endpoint?._tag === "stdio" ? endpoint.command : undefined, warnings),
+    tracePropagation: reader.bool("trace_propagation") ?? false,
     timeoutMode: reader.choice("timeout_mode", ["total", "idle"]) ?? "total",
     onTimeout:
       reader.choice("on_timeout", ["close", "keep"]) ??

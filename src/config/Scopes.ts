@@ -28,6 +28,7 @@ export const userOnlyFields = [
   "oauth_store",
   "protocol",
   "elicitation_url",
+  "trace_propagation",
   "tool_search",
   "tool_search_keep_loaded",
   "compat"

@@ -109,6 +109,8 @@ export interface ServerDeclaration {
   readonly share: "all" | "per_client"
   readonly envMode: "isolated" | "inherit_all"
   readonly retries: number
+  /** Whether W3C trace context goes to the server in `_meta` (spec section 13); never by default. */
+  readonly tracePropagation: boolean
   /** Non-empty: the only tools that exist. Empty: no filter. */
   readonly includeTools: ReadonlyArray<string>
   readonly excludeTools: ReadonlyArray<string>

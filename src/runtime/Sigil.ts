@@ -22,6 +22,7 @@ import * as Registry from "../server/Registry.ts"
 import * as ServerLog from "../server/ServerLog.ts"
 import * as Artifacts from "../tools/Artifacts.ts"
 import * as CallRecords from "../tools/CallRecords.ts"
+import * as Otlp from "../telemetry/Otlp.ts"
 import * as Gates from "../tools/Gates.ts"
 import * as Pipeline from "../tools/Pipeline.ts"
 import * as Surfaces from "../tools/Surfaces.ts"
@@ -89,6 +90,7 @@ export const layerCore: Layer.Layer<
   Layer.provideMerge(CallRecords.layer),
   Layer.provideMerge(Layer.unwrapEffect(Effect.map(HostEnvironment, (host) => Registry.layer(host.cores)))),
   Layer.provideMerge(Admission.layer),
+  Layer.provideMerge(Otlp.layer),
   Layer.provide(Random.layer)
 )
 

@@ -16,6 +16,8 @@ import { MIB } from "../base/Units.ts"
 import * as Codec from "../protocol/Codec.ts"
 import { isContentLengthHeader, MAX_FRAME_BYTES } from "../protocol/Framing.ts"
 import * as JsonRpc from "../protocol/JsonRpc.ts"
+import { type ConnectionFacts, exchange, type Sending } from "../telemetry/Spans.ts"
+import { inject } from "../telemetry/TraceContext.ts"
 import type { Wire, WireEnd } from "../transport/Transport.ts"
 import * as Deadline from "./Deadline.ts"
 import { ConnectionError, RemoteError } from "./ServerError.ts"
@@ -61,8 +63,12 @@ export interface ConnectionOptions {
   readonly handlers: ReadonlyMap<string, ServerRequestHandler>
   /** Any notification but progress and cancelled. */
   readonly onNotification: (method: string, params: JsonObject) => void
+  /** Whether a value may go to this server as far as known secrets go. */
+  readonly mayLeave: (value: JsonObject) => boolean
   readonly stdoutNoise: "refuse" | "skip"
   readonly onTimeout: "close" | "keep"
+  /** What spans and measurements say of this connection. */
+  readonly telemetry: ConnectionFacts
 }
 
 /** Odd things a server did that were tolerated. */
@@ -312,7 +318,12 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       return take(value, bytes, false)
     }
 
-    const send = (method: string, params: JsonObject | undefined, given: RequestOptions) =>
+    const send = (
+      method: string,
+      params: JsonObject | undefined,
+      given: RequestOptions,
+      sending: Sending | undefined
+    ) =>
       Deadline.within<JsonObject, ConnectionError | RemoteError>(
         deadlines,
         given.deadlineMs,
@@ -333,6 +344,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
             return () => undefined
           }
           const id = nextId++
+          sending?.sent(id)
           const text = JsonRpc.request(id, method, given.onProgress === undefined ? params : withToken(params, id))
           if (text.length * 3 > MAX_FRAME_BYTES && Buffer.byteLength(text) > MAX_FRAME_BYTES) {
             settle(
@@ -379,11 +391,14 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
 
     const connection: Connection = {
       request: (method, params, given) =>
-        Effect.suspend(() =>
-          wire.backlogBytes() > BACKLOG_HIGH_BYTES
-            ? waitForPipe(given).pipe(Effect.zipRight(send(method, params, given)))
-            : send(method, params, given)
-        ),
+        exchange(options.telemetry, method, params, (sending) => {
+          // Baggage comes from outside: what holds a known secret does not travel on.
+          const traced =
+            sending?.meta === undefined || !options.mayLeave(sending.meta) ? params : inject(params, sending.meta)
+          return wire.backlogBytes() > BACKLOG_HIGH_BYTES
+            ? waitForPipe(given).pipe(Effect.zipRight(send(method, traced, given, sending)))
+            : send(method, traced, given, sending)
+        }),
       notify: (method, params) => {
         wire.send(JsonRpc.notification(method, params))
       },

@@ -28,6 +28,7 @@ import { Random } from "../platform/Random.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import type { Revision } from "../protocol/Revision.ts"
 import * as Revisions from "../protocol/Revisions.ts"
+import * as Spans from "../telemetry/Spans.ts"
 import { Transport, type Wire } from "../transport/Transport.ts"
 import type { TransportError } from "../transport/TransportError.ts"
 import type { Admitted } from "./Admission.ts"
@@ -157,6 +158,14 @@ export const open = (admitted: Admitted, onOpen?: OnOpen): Effect.Effect<Generat
       const begun = clock.unsafeCurrentTimeMillis()
       const remaining = (): number => begun + declaration.startupTimeoutMs - clock.unsafeCurrentTimeMillis()
       let seen: Wire | undefined
+      let negotiated: string | undefined
+      const telemetry: Spans.ConnectionFacts = {
+        server,
+        generation: id,
+        transport: "pipe",
+        protocolVersion: () => negotiated,
+        propagate: declaration.tracePropagation
+      }
       const record = (
         phase: "pre_spawn" | "post_spawn" | "closed",
         status: "registered" | "startup_failed" | "closed" | "cleanup_incomplete",
@@ -197,49 +206,64 @@ export const open = (admitted: Admitted, onOpen?: OnOpen): Effect.Effect<Generat
         yield* secrets.register(admitted.secrets)
         // A start that cannot be put on record does not happen (R section 12.1).
         yield* record("pre_spawn", "registered")
-        const wire = yield* transport.open({ server, generation: id, plan: admitted.plan })
+        const wire = yield* Spans.spawn(telemetry, transport.open({ server, generation: id, plan: admitted.plan }))
         seen = wire
+        let live: Connection.Connection | undefined
+        let session: Spans.Session | undefined
         yield* Effect.addFinalizer(() =>
-          wire.close.pipe(
+          Spans.close(
+            telemetry,
+            () => session,
+            () => live?.terminal()?.end.reason,
+            wire.close
+          ).pipe(
             Effect.tap(() => log.save(server, secrets.redactText(wire.stderr().text))),
             Effect.tap((report) => Effect.ignore(record("closed", report.complete ? "closed" : "cleanup_incomplete"))),
             Effect.flatMap((report) => Deferred.succeed(cleanup, report))
           )
         )
         onOpen?.(wire)
+        const mayLeave = (value: JsonObject): boolean =>
+          declaration.trust.allowSecrets || secrets.containsSecret(value) === undefined
         const notices = Notices.make(secrets.redactText)
         const pending: { end?: () => void } = {}
         const connection = yield* Connection.make(wire, {
           server,
-          handlers: new Map([
-            [
-              "roots/list",
-              Roots.handler(
-                admitted.workspace,
-                (payload) => declaration.trust.allowSecrets || secrets.containsSecret(payload) === undefined,
-                () => pending.end?.()
-              )
-            ]
-          ]),
+          handlers: new Map([["roots/list", Roots.handler(admitted.workspace, mayLeave, () => pending.end?.())]]),
           onNotification: notices.take,
+          mayLeave,
           stdoutNoise: declaration.stdoutNoise,
-          onTimeout: declaration.onTimeout
+          onTimeout: declaration.onTimeout,
+          telemetry
         })
+        live = connection
         pending.end = () =>
           connection.end({
             reason: "secret_gate",
             text: "The workspace root holds a secret that the server may not have."
           })
-        const agreed = yield* handshake(connection, declaration, remaining)
+        const agreed = yield* Spans.operation(
+          telemetry,
+          "initialize",
+          Effect.tap(handshake(connection, declaration, remaining), ({ revision }) => {
+            negotiated = revision.version
+            return Effect.void
+          })
+        )
+        session = yield* Spans.openSession
         const info = { name: secrets.redactText(agreed.info.name), version: secrets.redactText(agreed.info.version) }
         const listing = Notices.declares(agreed.capabilities, "tools")
-          ? yield* listAll(connection, {
-              server,
-              method: "tools/list",
-              member: "tools",
-              remainingMs: remaining,
-              deadlineField: "startup_timeout_secs"
-            })
+          ? yield* Spans.operation(
+              telemetry,
+              "tools/list",
+              listAll(connection, {
+                server,
+                method: "tools/list",
+                member: "tools",
+                remainingMs: remaining,
+                deadlineField: "startup_timeout_secs"
+              })
+            )
           : { items: [], warnings: [] }
         if (
           listing.items.length === 0 &&

@@ -19,6 +19,7 @@ import type { CleanupReport } from "../platform/CleanupReport.ts"
 import { admissionRefused } from "../audit/AuditEntries.ts"
 import { AuditLog } from "../audit/AuditLog.ts"
 import { near } from "../base/Near.ts"
+import * as Spans from "../telemetry/Spans.ts"
 import { Admission, type Refusal, type Verdict } from "./Admission.ts"
 import * as Generation from "./Generation.ts"
 import { AdmissionError, type StartError } from "./ServerError.ts"
@@ -73,7 +74,7 @@ const make = (startsAtATime: number) =>
     const admission = yield* Admission
     const audit = yield* AuditLog
     const outer = yield* Effect.scope
-    const context = yield* Effect.context<Generation.Needs>()
+    const context = Spans.withoutSpan(yield* Effect.context<Generation.Needs>())
     const snapshot = yield* configuration.load
     const slots = new Map<string, Slot>()
     const incomplete: Array<ServerCleanup> = []
@@ -94,7 +95,7 @@ const make = (startsAtATime: number) =>
     }
 
     const start = (entry: Entry, slot: Slot, onOpen: Generation.OnOpen | undefined, networkApproved: boolean) =>
-      admission.admit(entry, { snapshot, networkApproved }).pipe(
+      Spans.admission(nameOf(entry), admission.admit(entry, { snapshot, networkApproved })).pipe(
         Effect.tapError((refusal) =>
           // The refusal stands whether or not it can be put on record.
           Effect.ignore(
@@ -119,7 +120,8 @@ const make = (startsAtATime: number) =>
           )
         ),
         Scope.extend(slot.scope),
-        Effect.provide(context)
+        Effect.provide(context),
+        (whole) => Spans.start(nameOf(entry), whole)
       )
 
     const activate = (

@@ -72,11 +72,13 @@ export interface Listener {
   readonly meter: Meter | undefined
 }
 
+let known: Tracer.Tracer | undefined
+
 /**
- * The tracer of a program that installed none. Asked of a fresh fiber: when two copies of Effect are in one
- * process, each has a default of its own and only the first one's is in use.
+ * Whether a tracer is the one of a program that installed none. Asked of a fresh fiber, at the first use: when two
+ * copies of Effect are in one process, each has a default of its own and only the first one's is in use.
  */
-export const silent: Tracer.Tracer = Effect.runSync(Effect.tracer)
+export const isSilent = (tracer: Tracer.Tracer): boolean => tracer === (known ??= Effect.runSync(Effect.tracer))
 
 /** The low-cardinality class of an error: the JSON-RPC code of the server's answer, else the stable code. */
 export const errorTypeOf = (error: unknown): string => {
@@ -109,7 +111,7 @@ export const withListener = <A, E, R>(
   body: (listener: Listener | undefined) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.tracerWith((tracer) =>
-    tracer === silent
+    isSilent(tracer)
       ? body(undefined)
       : Effect.useSpan(
           start.name,

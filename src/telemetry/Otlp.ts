@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { Random } from "../platform/Random.ts"
 import { Secrets } from "../policy/Secrets.ts"
-import { silent } from "./CallSpan.ts"
+import { isSilent } from "./CallSpan.ts"
 import { ofEnvironment, toSpan } from "./TraceContext.ts"
 
 /** Variables that name a collector; with none of them there is nothing to do. */
@@ -31,7 +31,7 @@ export const layer: Layer.Layer<never, never, HostEnvironment | Random | Secrets
   Effect.gen(function* () {
     const host = yield* HostEnvironment
     const tracer = yield* Effect.tracer
-    if (tracer !== silent || !isWanted(host.get)) return Layer.empty
+    if (!isSilent(tracer) || !isWanted(host.get)) return Layer.empty
     const random = yield* Random
     const secrets = yield* Secrets
     const loaded = yield* Effect.either(Effect.tryPromise(() => import("./OtlpExporter.ts")))

@@ -21,7 +21,7 @@ import {
   type Attributes,
   errorTypeOf,
   type Listener,
-  silent,
+  isSilent,
   type SpanStart,
   TOOL_ERROR,
   withListener
@@ -132,7 +132,7 @@ export const operation = <A, E, R>(
 
 /** Remembers that a session begins, right after the handshake; `undefined` when nobody listens. */
 export const openSession: Effect.Effect<Session | undefined> = Effect.tracerWith((tracer) =>
-  tracer === silent
+  isSilent(tracer)
     ? Effect.succeed(undefined)
     : Effect.contextWith((context: Context.Context<never>) => ({ tracer, opener: spanIn(context) })).pipe(
         Effect.zipWith(Effect.clock, ({ opener }, clock) => ({
@@ -192,7 +192,7 @@ export const exchange = <E, R>(
   send: (sending: Sending | undefined) => Effect.Effect<JsonObject, E, R>
 ): Effect.Effect<JsonObject, E, R> =>
   Effect.tracerWith((tracer) =>
-    tracer === silent
+    isSilent(tracer)
       ? send(undefined)
       : Effect.contextWithEffect((context: Context.Context<never>) =>
           Effect.clockWith((clock) => {

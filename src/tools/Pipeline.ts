@@ -20,7 +20,7 @@ import { StateDirectory, type StateError } from "../policy/StateDirectory.ts"
 import type { Generation, OnOpen } from "../server/Generation.ts"
 import { type ActivationError, Registry } from "../server/Registry.ts"
 import { ConnectionError, type RemoteError } from "../server/ServerError.ts"
-import { Attribute, withCallSpan } from "../telemetry/CallSpan.ts"
+import { Attribute, errorTypeOf, withCallSpan } from "../telemetry/CallSpan.ts"
 import type { Caller } from "./Caller.ts"
 import { type CatalogTool, catalogue } from "./Catalog.ts"
 import { type CallRecord, CallRecords, endOf } from "./CallRecords.ts"
@@ -393,7 +393,7 @@ const make = Effect.gen(function* () {
             [Attribute.server]: request.server
           }
         },
-        (error) => error.code,
+        errorTypeOf,
         Effect.flatMap(
           state.isReady() ? activate(request) : Effect.zipRight(state.ready, activate(request)),
           (generation) => run(caller, request, generation)

@@ -20,7 +20,7 @@ import { listAll } from "../server/Listing.ts"
 import { declares, type Level } from "../server/Notices.ts"
 import { Registry } from "../server/Registry.ts"
 import { ConnectionError } from "../server/ServerError.ts"
-import { Attribute, withCallSpan } from "../telemetry/CallSpan.ts"
+import { Attribute, errorTypeOf, withCallSpan } from "../telemetry/CallSpan.ts"
 import type { Caller } from "./Caller.ts"
 import { type CallRecord, CallRecords, endOf } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
@@ -263,7 +263,7 @@ const make = Effect.gen(function* () {
         name: target === "" ? operation.method : `${operation.method} ${target}`,
         attributes: { [Attribute.method]: operation.method, [Attribute.server]: request.server }
       },
-      (error) => error.code,
+      errorTypeOf,
       Effect.mapError(effect, hideSecrets)
     )
 

@@ -36,13 +36,13 @@ describe("the audit log", () => {
     ])
     assert.isBelow(kinds.indexOf("egress_decision_recorded"), kinds.indexOf("tool_execution_finished"))
     const egress = document.records.find(({ kind }) => kind === "egress_decision_recorded")
-    assert.deepEqual((egress?.payload as { readonly payload: { readonly arguments: object } }).payload.arguments, {
-      ...(egress?.payload as { readonly payload: { readonly arguments: object } }).payload.arguments,
-      top_level_keys: ["note"]
-    })
+    assert.include(JSON.stringify(egress?.payload), '"top_level_keys":["note"]')
     assert.notInclude(fs.readFileSync(logOf(), "utf8"), "a-value-nobody-records")
     const verified = await project.document("audit_verify", ["audit", "verify"])
-    assert.deepEqual([verified.code, verified.document.ok, verified.document.records], [0, true, document.records.length])
+    assert.deepEqual(
+      [verified.code, verified.document.ok, verified.document.records],
+      [0, true, document.records.length]
+    )
   })
 
   it("verifies after ten processes called at once and half of them were killed", async () => {
@@ -57,7 +57,10 @@ describe("the audit log", () => {
     })
     for (const [index, { child }] of running.entries()) if (index % 2 === 0) child.kill("SIGKILL")
     const ended = await Promise.all(running.map(({ done }) => done))
-    assert.deepEqual(ended.filter((_, index) => index % 2 === 1).map(({ code }) => code), [0, 0, 0, 0, 0])
+    assert.deepEqual(
+      ended.filter((_, index) => index % 2 === 1).map(({ code }) => code),
+      [0, 0, 0, 0, 0]
+    )
     const { document, code } = await project.document("audit_verify", ["audit", "verify"])
     assert.deepEqual([code, document.ok, document.faults], [0, true, []])
     // Each call that was answered is on record, before and after.
@@ -74,7 +77,10 @@ describe("the audit log", () => {
     const lines = whole.trimEnd().split("\n")
     const damaged: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
       ["a changed record", lines.map((line, index) => (index === 1 ? line.replace("registered", "registeree") : line))],
-      ["the last one changed", lines.map((line, index) => (index === lines.length - 1 ? line.replace('"odd"', '"old"') : line))],
+      [
+        "the last one changed",
+        lines.map((line, index) => (index === lines.length - 1 ? line.replace('"odd"', '"old"') : line))
+      ],
       ["a removed record", lines.filter((_, index) => index !== 2)],
       ["the last one removed", lines.slice(0, -1)],
       ["two swapped records", [...lines.slice(0, 1), lines[2] ?? "", lines[1] ?? "", ...lines.slice(3)]]

@@ -40,9 +40,13 @@ describe("completions", () => {
     const stubs = `compdef() { :; }; _describe() { print -l -- "\${candidates[@]%%:*}"; }; _files() { :; }`
     const complete = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
       const list = words.map((word) => `'${word}'`).join(" ")
-      const ran = spawnSync("zsh", ["-f", "-c", `${stubs}; source ${file}; words=(${list}); CURRENT=${words.length}; _sigil`], {
-        encoding: "utf8"
-      })
+      const ran = spawnSync(
+        "zsh",
+        ["-f", "-c", `${stubs}; source ${file}; words=(${list}); CURRENT=${words.length}; _sigil`],
+        {
+          encoding: "utf8"
+        }
+      )
       assert.equal(ran.status, 0, ran.stderr)
       return ran.stdout.trim().split("\n")
     }

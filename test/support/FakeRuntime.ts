@@ -55,6 +55,7 @@ export const declared = (name: string, more: Partial<ServerDeclaration> = {}): E
     share: "all",
     envMode: "isolated",
     retries: 0,
+    tracePropagation: false,
     includeTools: [],
     excludeTools: [],
     unsupported: [],

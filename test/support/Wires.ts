@@ -16,8 +16,16 @@ export const connect = (server: MemoryTransport.MemoryServer, options: Partial<C
       server: "fake",
       handlers: new Map(),
       onNotification: () => undefined,
+      mayLeave: () => true,
       stdoutNoise: "refuse",
       onTimeout: "close",
+      telemetry: {
+        server: "fake",
+        generation: "g-1",
+        transport: "pipe",
+        protocolVersion: () => undefined,
+        propagate: false
+      },
       ...options
     })
   }).pipe(Effect.provide(MemoryTransport.layer({ fake: server })))
