@@ -18,6 +18,7 @@ import * as ServerLog from "../../src/server/ServerLog.ts"
 import * as CallRecords from "../../src/tools/CallRecords.ts"
 import * as Gates from "../../src/tools/Gates.ts"
 import * as Pipeline from "../../src/tools/Pipeline.ts"
+import * as Surfaces from "../../src/tools/Surfaces.ts"
 import * as MemoryTransport from "../../src/transport/MemoryTransport.ts"
 
 /** A declaration of a server whose calls are allowed, with anything replaced. */
@@ -101,7 +102,7 @@ export const layer = (fake: FakeRuntime) => {
   )
   const servers = Layer.provideMerge(Registry.layer(2), Layer.provideMerge(Admission.layer, ground))
   const gates = Layer.provideMerge(Gates.layer, Layer.provideMerge(CallRecords.layer, servers))
-  return Layer.provideMerge(Pipeline.layer, gates)
+  return Layer.provideMerge(Layer.merge(Pipeline.layer, Surfaces.layer), gates)
 }
 
 /** Runs a test program over the whole. */

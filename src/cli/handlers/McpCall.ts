@@ -71,6 +71,11 @@ const present = (input: Input, outcome: CallOutcome) =>
     if (shown.text !== "" || shown.content.length === 0)
       yield* output.block(shown.text === "" ? "(no output)" : shown.text)
     for (const warning of outcome.warnings) yield* output.note(`warning: ${warning}`)
+    if (input.options.stderr) {
+      for (const { level, logger, text } of outcome.generation.notices.messages()) {
+        yield* output.note([dim(`log ${level}: `), logger === undefined ? text : `${logger}: ${text}`])
+      }
+    }
     if (outcome.outputProblem !== undefined) {
       if (!output.json) yield* output.failure(outcome.outputProblem)
       return 1
