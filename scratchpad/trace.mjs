@@ -12,7 +12,8 @@ const server = http.createServer(async (request, response) => {
   let body = ""
   for await (const chunk of request) body += chunk
   if (request.url === "/v1/traces") {
-    for (const { scopeSpans } of JSON.parse(body).resourceSpans) for (const scope of scopeSpans) spans.push(...scope.spans)
+    for (const { scopeSpans } of JSON.parse(body).resourceSpans)
+      for (const scope of scopeSpans) spans.push(...scope.spans)
   }
   response.writeHead(200, { "content-type": "application/json" }).end("{}")
 })

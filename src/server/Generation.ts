@@ -229,7 +229,9 @@ export const open = (admitted: Admitted, onOpen?: OnOpen): Effect.Effect<Generat
         const pending: { end?: () => void } = {}
         const connection = yield* Connection.make(wire, {
           server,
-          handlers: new Map([["roots/list", Roots.handler(admitted.workspace, mayLeave, () => pending.end?.())]]),
+          handlers: new Map([
+            ["roots/list", Roots.handler(admitted.workspace, admitted.plan.args, mayLeave, () => pending.end?.())]
+          ]),
           onNotification: notices.take,
           mayLeave,
           stdoutNoise: declaration.stdoutNoise,

@@ -1,4 +1,5 @@
 /** The official MCP servers as real processes: every content kind, long work with progress, state across calls. */
+import * as fs from "node:fs"
 import * as path from "node:path"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import { inline, makeProject, official, type Project } from "../support/Command.ts"
@@ -88,6 +89,23 @@ describe("server-memory", () => {
 })
 
 describe("server-filesystem", () => {
+  it("keeps the directory it was declared for, also where that is not the workspace", async () => {
+    const elsewhere = path.join(path.dirname(project.root), "elsewhere")
+    fs.mkdirSync(elsewhere)
+    fs.writeFileSync(path.join(elsewhere, "there.txt"), "x")
+    const config = inline("fs", [official("filesystem"), elsewhere])
+    const { document, code } = await project.document("call", [
+      ...config,
+      "mcp",
+      "call",
+      "fs",
+      "list_directory",
+      `path=${elsewhere}`
+    ])
+    assert.equal(code, 0)
+    assert.include(String(document.content[0]?.["text"]), "there.txt")
+  })
+
   it("reads, lists and refuses what is outside its directory", async () => {
     project.write("a.txt", "alpha\n")
     const config = inline("fs", [official("filesystem"), project.root])

@@ -18,7 +18,9 @@ interface Span {
 }
 
 /** A collector that keeps what it is sent. */
-const collect = async <A>(use: (url: string) => Promise<A>): Promise<{ readonly bodies: ReadonlyArray<string>; readonly spans: ReadonlyArray<Span> }> => {
+const collect = async <A>(
+  use: (url: string) => Promise<A>
+): Promise<{ readonly bodies: ReadonlyArray<string>; readonly spans: ReadonlyArray<Span> }> => {
   const bodies: Array<string> = []
   const spans: Array<Span> = []
   const server = http.createServer((request, response) => {
@@ -29,7 +31,11 @@ const collect = async <A>(use: (url: string) => Promise<A>): Promise<{ readonly 
     request.on("end", () => {
       bodies.push(body)
       if (request.url === "/v1/traces") {
-        const { resourceSpans } = JSON.parse(body) as { readonly resourceSpans: ReadonlyArray<{ readonly scopeSpans: ReadonlyArray<{ readonly spans: ReadonlyArray<Span> }> }> }
+        const { resourceSpans } = JSON.parse(body) as {
+          readonly resourceSpans: ReadonlyArray<{
+            readonly scopeSpans: ReadonlyArray<{ readonly spans: ReadonlyArray<Span> }>
+          }>
+        }
         for (const { scopeSpans } of resourceSpans) for (const scope of scopeSpans) spans.push(...scope.spans)
       }
       response.writeHead(200, { "content-type": "application/json" }).end("{}")
@@ -65,7 +71,15 @@ describe("the trace of one call", () => {
       assert.equal(ran.code, 0, ran.stderr)
     })
     const shown = tree(spans)
-    for (const name of ["sigil.start", "sigil.admission", "sigil.spawn", "initialize", "tools/list", "tools/call echo", "sigil.close"]) {
+    for (const name of [
+      "sigil.start",
+      "sigil.admission",
+      "sigil.spawn",
+      "initialize",
+      "tools/list",
+      "tools/call echo",
+      "sigil.close"
+    ]) {
       assert.include(shown, name)
     }
     const call = spans.find(({ name }) => name === "tools/call echo")
@@ -78,9 +92,13 @@ describe("the trace of one call", () => {
 
   it("does not delay or change a command when the collector is gone", async () => {
     const config = inline("every", [official("everything")])
-    const { document, code, stderr } = await project.document("call", [...config, "mcp", "call", "every", "echo", "message=hello"], {
-      env: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" }
-    })
+    const { document, code, stderr } = await project.document(
+      "call",
+      [...config, "mcp", "call", "every", "echo", "message=hello"],
+      {
+        env: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" }
+      }
+    )
     assert.deepEqual([code, document.content[0]?.["text"]], [0, "Echo: hello"])
     assert.notInclude(stderr, "hello")
   })

@@ -45,13 +45,22 @@ describe("Surfaces", () => {
     return Effect.gen(function* () {
       const surfaces = yield* Surfaces
       const { items, warnings } = yield* surfaces.list(caller, { server: "a", kind: "resources" })
-      assert.deepEqual(items.map((item) => item["uri"]), ["a:1", "a:2"])
+      assert.deepEqual(
+        items.map((item) => item["uri"]),
+        ["a:1", "a:2"]
+      )
       assert.equal(warnings.length, 1)
       const read = yield* surfaces.read(caller, { server: "a", uri: "a:1" })
       assert.deepEqual(read.result, { contents: [{ uri: "a:1", text: "content" }] })
       yield* surfaces.prompt(caller, { server: "a", name: "p", args: { k: "v" } })
       const context = { other: "known" }
-      yield* surfaces.complete(caller, { server: "a", ref: { type: "ref/prompt", name: "p" }, argument: "k", value: "v", context })
+      yield* surfaces.complete(caller, {
+        server: "a",
+        ref: { type: "ref/prompt", name: "p" },
+        argument: "k",
+        value: "v",
+        context
+      })
       const sent = Object.fromEntries(received.map(({ method, params }) => [method, params]))
       assert.deepEqual(sent["prompts/get"], { name: "p", arguments: { k: "v" } })
       assert.deepEqual(sent["completion/complete"]?.["context"], { arguments: context })
@@ -70,7 +79,10 @@ describe("Surfaces", () => {
           assert.equal(yield* Queue.take(updates), "a:1")
         })
       )
-      assert.include(received.map(({ method }) => method), "resources/unsubscribe")
+      assert.include(
+        received.map(({ method }) => method),
+        "resources/unsubscribe"
+      )
     }).pipe(withFakes({ servers: { a: whole(received, box) } }))
   })
 
@@ -82,7 +94,11 @@ describe("Surfaces", () => {
       yield* surfaces.setLevel({ server: "a", level: "debug" })
       assert.deepEqual(received.find(({ method }) => method === "logging/setLevel")?.params, { level: "debug" })
       for (let count = 0; count < 250; count += 1) {
-        box.link?.send({ jsonrpc: "2.0", method: "notifications/message", params: { level: "info", logger: "l", data: `${count} s3cr3t-token-value` } })
+        box.link?.send({
+          jsonrpc: "2.0",
+          method: "notifications/message",
+          params: { level: "info", logger: "l", data: `${count} s3cr3t-token-value` }
+        })
       }
       yield* settle
       const generation = yield* Effect.flatMap(Registry, (registry) => registry.activate("a"))
@@ -92,7 +108,18 @@ describe("Surfaces", () => {
     }).pipe(
       withFakes({
         servers: { a: whole(received, box) },
-        entries: [declared("a", { endpoint: { _tag: "stdio", command: process.execPath, args: [], inheritEnv: ["TOKEN"], publicEnv: [], env: {} } })],
+        entries: [
+          declared("a", {
+            endpoint: {
+              _tag: "stdio",
+              command: process.execPath,
+              args: [],
+              inheritEnv: ["TOKEN"],
+              publicEnv: [],
+              env: {}
+            }
+          })
+        ],
         variables: { TOKEN: "s3cr3t-token-value" }
       })
     )
