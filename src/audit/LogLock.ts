@@ -13,7 +13,6 @@ import { createHash, randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { kill, pid } from "node:process"
 import { SECOND_MS } from "../base/Units.ts"
 import { systemCodeOf } from "../platform/FileFault.ts"
 import * as Proc from "../platform/Proc.ts"
@@ -62,7 +61,7 @@ const hostKey = (): string => {
 
 let ownPrefix: string | undefined
 /** `PID-START-HOST-`: this process. */
-const own = (): string => (ownPrefix ??= `${pid}-${Proc.readStat(pid)?.startTime ?? 0}-${hostKey()}-`)
+const own = (): string => (ownPrefix ??= `${process.pid}-${Proc.readStat(process.pid)?.startTime ?? 0}-${hostKey()}-`)
 
 interface Holder {
   readonly pid: number
@@ -96,7 +95,7 @@ const isStale = (link: string, target: string): boolean => {
   }
   if (Proc.available) return !Proc.isSameAlive(holder.pid, holder.startTime)
   try {
-    kill(holder.pid, 0)
+    process.kill(holder.pid, 0)
     return false
   } catch (error) {
     return systemCodeOf(error) === "ESRCH"

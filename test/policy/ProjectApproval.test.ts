@@ -52,7 +52,7 @@ describe("ProjectApproval", () => {
   })
 
   it("keeps projects and names apart", () => {
-    assert.equal(tag(approved, { identity: "/work/other" }), "Pending new")
+    assert.equal(tag(approved, { identity: "/srv/other" }), "Pending new")
     assert.equal(tag(approved, { name: "db2" }), "Pending new")
     assert.equal(tag(all, { identity: "/work" }), "Pending new")
     assert.equal(tag(emptyApprovals, { name: "__proto__", identity: "" }), "Pending new")

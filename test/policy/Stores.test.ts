@@ -133,7 +133,7 @@ describe("Toggles", () => {
     yield* toggles.set(identity, "__proto__", false)
     assert.isFalse(yield* state("__proto__"))
     assert.isUndefined(yield* state("constructor"))
-    assert.isUndefined(Toggles.stateOf(yield* toggles.read("/work/other"), "db"))
+    assert.isUndefined(Toggles.stateOf(yield* toggles.read("/srv/other"), "db"))
     return yield* toggles.read(identity)
   })
 
