@@ -9,8 +9,6 @@ export interface Revision {
   readonly version: string
   /** Whether JSON-RPC arrays must be accepted (2025-03-26 only). */
   readonly batches: boolean
-  /** Whether the client may declare form elicitation. */
-  readonly elicitation: boolean
   /** Whether `completions` must be declared by a server before it is used. */
   readonly declaresCompletions: boolean
 }

@@ -5,6 +5,5 @@ import type { Revision } from "../Revision.ts"
 export const revision: Revision = {
   version: "2024-11-05",
   batches: false,
-  elicitation: false,
   declaresCompletions: false
 }

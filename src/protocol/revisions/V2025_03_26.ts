@@ -5,6 +5,5 @@ import type { Revision } from "../Revision.ts"
 export const revision: Revision = {
   version: "2025-03-26",
   batches: true,
-  elicitation: false,
   declaresCompletions: true
 }

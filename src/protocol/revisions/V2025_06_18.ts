@@ -5,6 +5,5 @@ import type { Revision } from "../Revision.ts"
 export const revision: Revision = {
   version: "2025-06-18",
   batches: false,
-  elicitation: true,
   declaresCompletions: true
 }

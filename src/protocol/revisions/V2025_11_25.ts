@@ -5,6 +5,5 @@ import type { Revision } from "../Revision.ts"
 export const revision: Revision = {
   version: "2025-11-25",
   batches: false,
-  elicitation: true,
   declaresCompletions: true
 }
