@@ -138,6 +138,9 @@ export const verify = (paths: LogPaths): Effect.Effect<Verification, FileError> 
           if (verified.record !== undefined) {
             records += 1
             last = at
+            if (verified.record.kind === "audit_log_repaired" && verified.record.payload["what"] === "head_missing") {
+              fault(at, "the head was missing here: whether records before this one were removed cannot be told")
+            }
             before = { count: verified.record.seq, hash: verified.record.hash }
             if (head._tag === "Head" && before.count === head.head.count) atHead = before.hash
           }

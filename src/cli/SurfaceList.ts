@@ -1,7 +1,7 @@
 /** `sigil mcp resources | templates | prompts`: one list of a server. */
 import * as Effect from "effect/Effect"
 import { clip } from "../base/Display.ts"
-import { type JsonObject, own } from "../base/Json.ts"
+import { isJsonObject, type JsonObject, own } from "../base/Json.ts"
 import * as Sigil from "../runtime/Sigil.ts"
 import { Registry } from "../server/Registry.ts"
 import { deadlineFromSeconds } from "../tools/Pipeline.ts"
@@ -20,6 +20,7 @@ const argumentsOf = (item: JsonObject): string => {
   const args = own(item, "arguments")
   if (!Array.isArray(args)) return ""
   return args
+    .filter(isJsonObject)
     .map((arg: JsonObject) => (own(arg, "required") === true ? `<${text(arg, "name")}>` : `[${text(arg, "name")}]`))
     .join(" ")
 }

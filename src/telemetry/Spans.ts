@@ -285,7 +285,9 @@ const describe = (
 /** Error attributes of an outcome; none for a success. */
 const failureOf = <E>(method: string, exit: Exit.Exit<JsonObject, E>): Attributes => {
   if (Exit.isSuccess(exit)) {
-    const failed = method === "tools/call" && own(exit.value, "isError") === true
+    const mark = own(exit.value, "isError")
+    // A mark of a wrong type is one too, as for the result itself.
+    const failed = method === "tools/call" && mark !== undefined && mark !== null && mark !== false
     return failed ? { [Attribute.errorType]: TOOL_ERROR } : {}
   }
   const failure = Cause.failureOption(exit.cause)

@@ -27,6 +27,7 @@ import { type CallRecord, CallRecords, endOf } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
 import { Gates, type Subject } from "./Gates.ts"
 import type { Validator } from "./SchemaValidator.ts"
+import { hasFailed } from "./ResultShape.ts"
 
 /** One tool call. */
 export interface CallRequest {
@@ -189,7 +190,7 @@ const make = Effect.gen(function* () {
   const checkOutput = (generation: Generation, tool: CatalogTool, result: JsonObject) =>
     Effect.gen(function* () {
       const schema = tool.outputSchema
-      if (schema === undefined || own(result, "isError") === true) return undefined
+      if (schema === undefined || hasFailed(result)) return undefined
       const structured = own(result, "structuredContent")
       const where = { server: tool.server, tool: tool.name, operation: "output_schema" }
       const report = (reason: string, text: string) =>
@@ -234,7 +235,7 @@ const make = Effect.gen(function* () {
     tool,
     generation,
     result: asObject(secrets.redactJson(raw, "result")),
-    isError: own(raw, "isError") === true,
+    isError: hasFailed(raw),
     durationMs: clock.unsafeCurrentTimeMillis() - begun,
     warnings: [...generation.warnings, ...generation.connection.oddities.warnings],
     outputProblem

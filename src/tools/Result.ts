@@ -12,6 +12,7 @@ import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { KIB } from "../base/Units.ts"
 import { holdsLossless, parse, stringify } from "../protocol/Codec.ts"
 import type { Stored } from "./Artifacts.ts"
+import { hasFailed } from "./ResultShape.ts"
 import * as Tokens from "./Tokens.ts"
 
 /** Bounds of what is shown. */
@@ -283,7 +284,7 @@ export const show = (
     return {
       content: notice === undefined ? content : [...content, { type: "text", text: notice }],
       ...(structured === undefined || repeated || !structuredWhole ? {} : { structuredContent: structured }),
-      isError: own(result, "isError") === true,
+      isError: hasFailed(result),
       text: notice === undefined ? returned : `${returned}\n${notice}`,
       truncated,
       limits,

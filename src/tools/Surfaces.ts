@@ -27,6 +27,7 @@ import { CallRefused } from "./CallRefused.ts"
 import { Gates, type Subject } from "./Gates.ts"
 import { sanitise, visibleNames } from "./Naming.ts"
 import type { CallError } from "./Pipeline.ts"
+import { misshapen } from "./ResultShape.ts"
 
 /** The lists a server may have besides its tools. */
 export type ListKind = "resources" | "templates" | "prompts"
@@ -267,6 +268,19 @@ const make = Effect.gen(function* () {
       Effect.mapError(effect, hideSecrets)
     )
 
+  /** An answer that is not what the method answers with is a fault, not an empty answer. */
+  const checkShape = (server: string, operation: Operation, answer: JsonObject) => {
+    const field = misshapen(operation.method, answer)
+    return field === undefined
+      ? Effect.void
+      : new ConnectionError({
+          code: "SIGIL_PROTOCOL_FAULT",
+          reason: "invalid_result",
+          text: `The answer of server '${server}' to '${operation.method}' has no valid '${field}'.`,
+          where: { server, operation: operation.method, field }
+        })
+  }
+
   const perform = (
     caller: Caller,
     request: SurfaceRequest,
@@ -279,11 +293,13 @@ const make = Effect.gen(function* () {
       const begun = clock.unsafeCurrentTimeMillis()
       const raw = yield* recorded(
         record,
-        generation.connection.request(operation.method, params, {
-          ...deadline(generation, request),
-          operation: operation.method,
-          ...(caller.onProgress === undefined ? {} : { onProgress: caller.onProgress })
-        })
+        generation.connection
+          .request(operation.method, params, {
+            ...deadline(generation, request),
+            operation: operation.method,
+            ...(caller.onProgress === undefined ? {} : { onProgress: caller.onProgress })
+          })
+          .pipe(Effect.tap((answer) => checkShape(request.server, operation, answer)))
       )
       if (deeperThan(raw, MAX_NESTING)) {
         return yield* new ConnectionError({

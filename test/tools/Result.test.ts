@@ -53,7 +53,10 @@ describe("Result", () => {
   it("never loses isError and never makes it up", () => {
     assert.isTrue(shown({ content: [text("x".repeat(100_000))], isError: true }).isError)
     assert.isTrue(shown({ isError: true }).isError)
-    assert.isFalse(shown({ content: [text("isError")], isError: "true" }).isError)
+    // A mark of a wrong type is not lost either; what says "no" stays no.
+    for (const mark of ["true", 1, {}]) assert.isTrue(shown({ content: [text("x")], isError: mark }).isError)
+    for (const mark of [false, null]) assert.isFalse(shown({ content: [text("isError")], isError: mark }).isError)
+    assert.isFalse(shown({ content: [text("isError")] }).isError)
   })
 
   it("shows media as one line, keeps the bytes and shows no base64", () => {

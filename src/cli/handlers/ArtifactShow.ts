@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { isUtf8 } from "node:buffer"
 import * as path from "node:path"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
-import { writeBytes } from "../../platform/SaveFile.ts"
+import { checkTarget, writeBytes } from "../../platform/SaveFile.ts"
 import { Artifacts } from "../../tools/Artifacts.ts"
 import type { Input } from "../commands/ArtifactShow.ts"
 import type { Handler } from "../Handler.ts"
@@ -30,6 +30,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
     })
     if (options.save !== undefined) {
       const target = path.resolve(host.cwd, options.save)
+      yield* checkTarget(target)
       yield* writeBytes(target, bytes)
       yield* output.note(`Saved ${bytes.length} bytes to ${target}`)
     } else if (text === undefined) yield* output.text([`Binary content, ${bytes.length} bytes: ${file}`])

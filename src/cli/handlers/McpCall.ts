@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as path from "node:path"
-import { writeBytes } from "../../platform/SaveFile.ts"
+import { checkTarget, writeBytes } from "../../platform/SaveFile.ts"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Admission } from "../../server/Admission.ts"
@@ -19,6 +19,7 @@ import { finish, orFail } from "../Finish.ts"
 import type { Handler } from "../Handler.ts"
 import { dim, green, red } from "../Markup.ts"
 import { Output } from "../Output.ts"
+import { saveTarget } from "../SaveTarget.ts"
 import { runtimeOptions } from "../Session.ts"
 
 const callDocument = (outcome: CallOutcome, shown: Shown) => {
@@ -65,8 +66,8 @@ const present = (input: Input, outcome: CallOutcome) =>
       escape: !output.json,
       keep: yield* keeper
     })
-    if (input.options.save !== undefined) yield* save(input.options.save, outcome)
     yield* output.progress("")
+    const saved = input.options.save === undefined ? undefined : yield* Effect.either(save(input.options.save, outcome))
     yield* output.document("call", callDocument(outcome, shown))
     if (shown.text !== "" || shown.content.length === 0)
       yield* output.block(shown.text === "" ? "(no output)" : shown.text)
@@ -75,6 +76,11 @@ const present = (input: Input, outcome: CallOutcome) =>
       for (const { level, logger, text } of outcome.generation.notices.messages()) {
         yield* output.note([dim(`log ${level}: `), logger === undefined ? text : `${logger}: ${text}`])
       }
+    }
+    // The result stands above all the same: it may not be had twice.
+    if (saved?._tag === "Left") {
+      yield* output.note(`error: ${saved.left.text} [${saved.left.code}]`)
+      return 1
     }
     if (outcome.outputProblem !== undefined) {
       if (!output.json) yield* output.failure(outcome.outputProblem)
@@ -126,6 +132,8 @@ export const handler: Handler<Input> = (input) =>
         ...(options.stderr ? { onOpen: yield* stderrTap } : {})
       }
       if (options.explain) return yield* finish(registry, yield* explain(server, caller, request))
+      // Before the call: a tool that has run once must not have to run again for its result.
+      if (options.save !== undefined) yield* checkTarget(yield* saveTarget(options.save, ["mcp", "call"]))
       const outcome = yield* orFail(registry, pipeline.call(caller, request))
       return yield* finish(registry, yield* present(input, outcome))
     }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)))

@@ -15,6 +15,9 @@ import { textArguments } from "../TextArguments.ts"
 
 const PROMPT = "prompt:"
 
+/** Values of one answer at most (MCP `completion/complete`). */
+const MAX_VALUES = 100
+
 /** The handler. */
 export const handler: Handler<Input> = ({ args, options }) =>
   Effect.gen(function* () {
@@ -41,8 +44,11 @@ export const handler: Handler<Input> = ({ args, options }) =>
       )
       const completion = own(result, "completion")
       const values = isJsonObject(completion) ? own(completion, "values") : undefined
-      const items = Array.isArray(values) ? values.filter((value) => typeof value === "string") : []
-      const more = isJsonObject(completion) && own(completion, "hasMore") === true
+      const items = Array.isArray(values)
+        ? values.filter((value) => typeof value === "string").slice(0, MAX_VALUES)
+        : []
+      const cut = Array.isArray(values) && values.length > MAX_VALUES
+      const more = cut || (isJsonObject(completion) && own(completion, "hasMore") === true)
       yield* output.progress("")
       yield* output.document("complete", {
         schema: "sigil.mcp.complete/1",

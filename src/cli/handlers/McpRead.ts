@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as path from "node:path"
 import { isJsonObject, type JsonObject, own } from "../../base/Json.ts"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
-import { writeBytes } from "../../platform/SaveFile.ts"
+import { checkTarget, writeBytes } from "../../platform/SaveFile.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Registry } from "../../server/Registry.ts"
 import { deadlineFromSeconds } from "../../tools/Pipeline.ts"
@@ -15,6 +15,7 @@ import type { Input } from "../commands/McpRead.ts"
 import { finish, orFail } from "../Finish.ts"
 import type { Handler } from "../Handler.ts"
 import { Output } from "../Output.ts"
+import { saveTarget } from "../SaveTarget.ts"
 import { runtimeOptions } from "../Session.ts"
 
 /** Contents of a resource as the blocks of a result, which is what bounding knows. */
@@ -33,6 +34,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
       const registry = yield* Registry
       const surfaces = yield* Surfaces
       const host = yield* HostEnvironment
+      if (options.save !== undefined) yield* checkTarget(yield* saveTarget(options.save, ["mcp", "read"]))
       const caller = yield* callerOf(`reading ${args.uri}`, options.yes)
       const outcome = yield* orFail(
         registry,

@@ -11,6 +11,7 @@ import { Pipeline } from "../../tools/Pipeline.ts"
 import { search } from "../../tools/Search.ts"
 import type { Input } from "../commands/McpSearch.ts"
 import { finish } from "../Finish.ts"
+import { usage } from "../UsageError.ts"
 import type { Handler } from "../Handler.ts"
 import { Output } from "../Output.ts"
 import type { ShownState } from "../ServerRow.ts"
@@ -44,6 +45,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
       const registry = yield* Registry
       const secrets = yield* Secrets
       const query = args.query.join(" ")
+      if (query.trim() === "") return yield* usage(["mcp", "search"], "QUERY is empty; give words to look for.")
       yield* output.progress("starting servers…")
       const parts = yield* Effect.forEach(yield* rows, (row) => partOf(row, options.all), { concurrency: "unbounded" })
       yield* output.progress("")
