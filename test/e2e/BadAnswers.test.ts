@@ -87,10 +87,14 @@ describe("--save", () => {
       ])
       assert.deepEqual([code, document.error.reason], [exit, reason])
     }
-    const { document } = await project.document("audit", ["audit", "show"])
-    const kinds = document.records.map(({ kind }) => kind)
-    assert.isNotEmpty(kinds)
-    assert.notInclude(kinds, "tool_execution_finished")
+    const ran = async (): Promise<ReadonlyArray<string>> =>
+      (await project.document("audit", ["audit", "show"])).document.records
+        .map(({ kind }) => kind)
+        .filter((kind) => kind === "tool_execution_finished")
+    assert.deepEqual(await ran(), [])
+    await project.run([...config, "mcp", "call", "bad", "say", "--save", "said"])
+    assert.equal(project.read("said"), "ran")
+    assert.deepEqual(await ran(), ["tool_execution_finished"])
   })
 
   it.runIf(fs.existsSync("/dev/full"))("that fails afterwards loses nothing: the result is shown", async () => {
