@@ -205,6 +205,37 @@ const blocksOf = (result: JsonObject): ReadonlyArray<JsonObject> => {
   return Array.isArray(content) ? (content as ReadonlyArray<Json>).filter(isJsonObject) : []
 }
 
+/** The base64 text of a block that carries bytes. */
+const encodedOf = (block: JsonObject): string | undefined => {
+  const data = own(block, "data")
+  if (typeof data === "string") return data
+  const resource = own(block, "resource")
+  const blob = isJsonObject(resource) ? own(resource, "blob") : undefined
+  return typeof blob === "string" ? blob : undefined
+}
+
+/** Both alphabets of RFC 4648, line ends allowed: what the decoder reads without passing anything over. */
+const BASE64_FORM = /^[\w+/\s-]*={0,2}\s*$/
+
+/** What a result has that is shown differently from how it was meant. */
+const odditiesOf = (result: JsonObject): ReadonlyArray<string> => {
+  const content = own(result, "content")
+  const found: Array<string> = []
+  if (content === undefined && own(result, "structuredContent") === undefined) found.push("The answer has no content.")
+  else if (content !== undefined && typeof content !== "string" && !Array.isArray(content))
+    found.push("The answer's content is not a list; it is left out.")
+  const dropped = Array.isArray(content) ? content.length - blocksOf(result).length : 0
+  if (dropped > 0) found.push(`${dropped} entries of the answer's content are not content blocks; they are left out.`)
+  for (const [index, block] of blocksOf(result).entries()) {
+    if (own(block, "type") === "text" && typeof own(block, "text") !== "string")
+      found.push(`Content block ${index + 1} is a text without a text.`)
+    const encoded = encodedOf(block)
+    if (encoded !== undefined && !BASE64_FORM.test(encoded))
+      found.push(`The data of content block ${index + 1} is not valid base64; what could be decoded is kept.`)
+  }
+  return found
+}
+
 const canonical = (value: Json): string => (holdsLossless(value) ? stringify(value) : (canonicalize(value) ?? ""))
 
 /** Whether a text says exactly what the structured value says. */
@@ -291,18 +322,15 @@ export const show = (
       returnedBytes,
       totalBytes,
       ...(stored === undefined ? {} : { artifact: stored }),
-      warnings: []
+      warnings: odditiesOf(result)
     }
   })
 
 /** The bytes of the only binary block of a result; `undefined` when there is none or more than one. */
 export const onlyBinary = (result: JsonObject): Buffer | undefined => {
   const found = blocksOf(result).flatMap((block) => {
-    const data = own(block, "data")
-    const resource = own(block, "resource")
-    const blob = isJsonObject(resource) ? own(resource, "blob") : undefined
-    const encoded = typeof data === "string" ? data : blob
-    return typeof encoded === "string" ? [Buffer.from(encoded, "base64")] : []
+    const encoded = encodedOf(block)
+    return encoded === undefined ? [] : [Buffer.from(encoded, "base64")]
   })
   return found.length === 1 ? found[0] : undefined
 }

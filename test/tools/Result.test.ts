@@ -50,6 +50,17 @@ describe("Result", () => {
     assert.equal(shown({ content: [null, 3, text("x")] } as JsonObject).text, "x")
   })
 
+  it("tells what of an answer is not as it should be", () => {
+    const warned = (result: JsonObject) => shown(result).warnings
+    assert.deepEqual(warned({ content: [text("x"), { type: "image", mimeType: "image/png", data: "aGk=" }] }), [])
+    assert.deepEqual(warned({ structuredContent: {} }), [])
+    assert.match(warned({}).join(), /no content/)
+    assert.match(warned({ content: 1 }).join(), /not a list/)
+    assert.match(warned({ content: [null, 1, text("x")] }).join(), /^2 entries/)
+    assert.match(warned({ content: [{ type: "text", text: 5 }] }).join(), /block 1 is a text without a text/)
+    assert.match(warned({ content: [{ type: "audio", mimeType: "a/b", data: "!!not base64" }] }).join(), /base64/)
+  })
+
   it("never loses isError and never makes it up", () => {
     assert.isTrue(shown({ content: [text("x".repeat(100_000))], isError: true }).isError)
     assert.isTrue(shown({ isError: true }).isError)

@@ -71,7 +71,7 @@ const present = (input: Input, outcome: CallOutcome) =>
     yield* output.document("call", callDocument(outcome, shown))
     if (shown.text !== "" || shown.content.length === 0)
       yield* output.block(shown.text === "" ? "(no output)" : shown.text)
-    for (const warning of outcome.warnings) yield* output.note(`warning: ${warning}`)
+    for (const warning of [...outcome.warnings, ...shown.warnings]) yield* output.note(`warning: ${warning}`)
     if (input.options.stderr) {
       for (const { level, logger, text } of outcome.generation.notices.messages()) {
         yield* output.note([dim(`log ${level}: `), logger === undefined ? text : `${logger}: ${text}`])

@@ -83,6 +83,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
         yield* output.text([bold(`${role}:`)])
         yield* output.block(`${one.text}\n`)
       }
+      for (const warning of [...outcome.warnings, ...shown.warnings]) yield* output.note(`warning: ${warning}`)
       return yield* finish(registry, 0)
     }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)))
   })

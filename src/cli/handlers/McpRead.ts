@@ -75,7 +75,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
         })
       })
       yield* output.block(shown.text === "" ? "(empty)" : shown.text)
-      for (const warning of outcome.warnings) yield* output.note(`warning: ${warning}`)
+      for (const warning of [...outcome.warnings, ...shown.warnings]) yield* output.note(`warning: ${warning}`)
       return yield* finish(registry, 0)
     }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)))
   })
