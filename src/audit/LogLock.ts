@@ -11,10 +11,10 @@
  */
 import { createHash, randomBytes } from "node:crypto"
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import { SECOND_MS } from "../base/Units.ts"
 import { systemCodeOf } from "../platform/FileFault.ts"
+import { hostIdentity } from "../platform/HostIdentity.ts"
 import * as Proc from "../platform/Proc.ts"
 
 /** Age after which the lock of another machine counts as left behind. */
@@ -39,25 +39,8 @@ export interface LogLock {
   readonly holder: () => string
 }
 
-const readOrEmpty = (file: string): string => {
-  try {
-    return fs.readFileSync(file, "utf8").trim()
-  } catch {
-    return ""
-  }
-}
-
-/** Where a pid means the same process: machine, boot and PID namespace. */
-const hostKey = (): string => {
-  let namespace = ""
-  try {
-    namespace = fs.readlinkSync("/proc/self/ns/pid")
-  } catch {
-    // No /proc: the host name must do.
-  }
-  const identity = [os.hostname(), readOrEmpty("/proc/sys/kernel/random/boot_id"), namespace].join("|")
-  return createHash("sha256").update(identity).digest("hex").slice(0, HOST_DIGITS)
-}
+/** The host's identity in the few digits that fit a link's target. */
+const hostKey = (): string => createHash("sha256").update(hostIdentity()).digest("hex").slice(0, HOST_DIGITS)
 
 let ownPrefix: string | undefined
 /** `PID-START-HOST-`: this process. */

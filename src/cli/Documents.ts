@@ -70,6 +70,16 @@ export const Server = Schema.Struct({
 
 const Artifact = Schema.Struct({ handle: Schema.String, path: Schema.String, bytes: Schema.Number })
 
+/** Whose result it is, for records and models. */
+const provenance = {
+  server: Schema.String,
+  trust_class: Schema.String,
+  kind: Schema.String,
+  operation: Schema.String,
+  server_identity: Schema.Unknown,
+  generation: Schema.String
+}
+
 /** What a bounded result says of its bounds. */
 const bounds = {
   truncated: Schema.Boolean,
@@ -79,19 +89,7 @@ const bounds = {
   returned_bytes: Schema.Number,
   total_bytes: Schema.Number,
   artifact: optional(Artifact),
-  details: Schema.Struct(
-    {
-      mcp: Schema.Struct({
-        server: Schema.String,
-        trust_class: Schema.String,
-        kind: Schema.String,
-        operation: Schema.String,
-        server_identity: Schema.Unknown,
-        generation: Schema.String
-      })
-    },
-    Open
-  ),
+  details: Schema.Struct({ mcp: Schema.Struct(provenance) }, Open),
   duration_ms: Schema.Number,
   warnings: Strings
 }
@@ -187,29 +185,8 @@ export const documents = {
     is_error: Schema.Boolean,
     content: Schema.Array(Open),
     structured_content: optional(Schema.Unknown),
-    truncated: Schema.Boolean,
-    limit_bytes: Schema.Number,
-    limit_lines: Schema.Number,
-    limit_tokens: Schema.Number,
-    returned_bytes: Schema.Number,
-    total_bytes: Schema.Number,
-    artifact: optional(Artifact),
-    details: Schema.Struct(
-      {
-        mcp: Schema.Struct({
-          server: Schema.String,
-          tool: Schema.String,
-          trust_class: Schema.String,
-          kind: Schema.String,
-          operation: Schema.String,
-          server_identity: Schema.Unknown,
-          generation: Schema.String
-        })
-      },
-      Open
-    ),
-    duration_ms: Schema.Number,
-    warnings: Strings
+    ...bounds,
+    details: Schema.Struct({ mcp: Schema.Struct({ ...provenance, tool: Schema.String }) }, Open)
   }),
   read: Schema.Struct({
     schema: Schema.Literal("sigil.mcp.read/1"),

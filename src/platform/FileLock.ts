@@ -18,11 +18,11 @@ import * as FiberId from "effect/FiberId"
 import * as Random from "effect/Random"
 import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import { SECOND_MS } from "../base/Units.ts"
 import { FileError } from "./FileError.ts"
 import { fileFault, systemCodeOf } from "./FileFault.ts"
+import { hostIdentity } from "./HostIdentity.ts"
 import * as Proc from "./Proc.ts"
 
 /** How long a writer waits for its turn. */
@@ -59,33 +59,13 @@ export const makeParents = (file: string): Effect.Effect<void, FileError> =>
 
 const notDirectory = Object.assign(new Error("not a directory"), { code: "ENOTDIR" })
 
-const readOrEmpty = (file: string): string => {
-  try {
-    return fs.readFileSync(file, "utf8").trim()
-  } catch {
-    return ""
-  }
-}
-
-/** Where a pid means the same process: host name, boot and PID namespace. */
-const hostIdentity = (): string => {
-  let namespace = ""
-  try {
-    namespace = fs.readlinkSync("/proc/self/ns/pid")
-  } catch {
-    // No /proc: the host name must do.
-  }
-  return [os.hostname(), readOrEmpty("/proc/sys/kernel/random/boot_id"), namespace].join("|")
-}
-
-let ownHost: string | undefined
 let ownStart: number | undefined
 
 const ownHolder = (): Holder => ({
   pid: process.pid,
   startTime: (ownStart ??= Proc.readStat(process.pid)?.startTime ?? 0),
   nonce: randomUUID(),
-  host: (ownHost ??= hostIdentity())
+  host: hostIdentity()
 })
 
 const decode = (text: string): Holder | undefined => {

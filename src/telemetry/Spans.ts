@@ -15,6 +15,7 @@ import * as Tracer from "effect/Tracer"
 import { isFailure } from "../base/Failure.ts"
 import { type JsonObject, own } from "../base/Json.ts"
 import type { CleanupReport } from "../platform/CleanupReport.ts"
+import { hasFailed } from "../protocol/ResultShape.ts"
 import {
   annotateFailure,
   Attribute,
@@ -285,9 +286,7 @@ const describe = (
 /** Error attributes of an outcome; none for a success. */
 const failureOf = <E>(method: string, exit: Exit.Exit<JsonObject, E>): Attributes => {
   if (Exit.isSuccess(exit)) {
-    const mark = own(exit.value, "isError")
-    // A mark of a wrong type is one too, as for the result itself.
-    const failed = method === "tools/call" && mark !== undefined && mark !== null && mark !== false
+    const failed = method === "tools/call" && hasFailed(exit.value)
     return failed ? { [Attribute.errorType]: TOOL_ERROR } : {}
   }
   const failure = Cause.failureOption(exit.cause)

@@ -27,7 +27,7 @@ import { type CallRecord, CallRecords, endOf } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
 import { Gates, type Subject } from "./Gates.ts"
 import type { Validator } from "./SchemaValidator.ts"
-import { hasFailed } from "./ResultShape.ts"
+import { hasFailed } from "../protocol/ResultShape.ts"
 
 /** One tool call. */
 export interface CallRequest {

@@ -12,7 +12,7 @@ import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { KIB } from "../base/Units.ts"
 import { holdsLossless, parse, stringify } from "../protocol/Codec.ts"
 import type { Stored } from "./Artifacts.ts"
-import { hasFailed } from "./ResultShape.ts"
+import { hasFailed } from "../protocol/ResultShape.ts"
 import * as Tokens from "./Tokens.ts"
 
 /** Bounds of what is shown. */

@@ -27,7 +27,7 @@ import { CallRefused } from "./CallRefused.ts"
 import { Gates, type Subject } from "./Gates.ts"
 import { sanitise, visibleNames } from "./Naming.ts"
 import type { CallError } from "./Pipeline.ts"
-import { misshapen } from "./ResultShape.ts"
+import { misshapen } from "../protocol/ResultShape.ts"
 
 /** The lists a server may have besides its tools. */
 export type ListKind = "resources" | "templates" | "prompts"

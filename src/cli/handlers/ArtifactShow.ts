@@ -1,26 +1,24 @@
 /** `sigil artifact show`: text on stdout, anything else as a file. */
 import * as Effect from "effect/Effect"
 import { isUtf8 } from "node:buffer"
-import * as path from "node:path"
-import { HostEnvironment } from "../../platform/HostEnvironment.ts"
-import { checkTarget, writeBytes } from "../../platform/SaveFile.ts"
 import { Artifacts } from "../../tools/Artifacts.ts"
 import type { Input } from "../commands/ArtifactShow.ts"
 import type { Handler } from "../Handler.ts"
 import * as KeptResults from "../KeptResults.ts"
 import { Output } from "../Output.ts"
+import { saveBytes, saveTarget } from "../SaveTarget.ts"
 
 /** The handler. */
 export const handler: Handler<Input> = ({ args, options }) =>
   Effect.gen(function* () {
     const output = yield* Output
-    const host = yield* HostEnvironment
     const artifacts = yield* Artifacts
     const bytes = Buffer.from(yield* artifacts.read(args.handle))
     const stored = (yield* artifacts.list).find(({ handle }) => handle === args.handle)
     const file = stored?.path ?? ""
     const text = isUtf8(bytes) && !bytes.includes(0) ? bytes.toString("utf8") : undefined
-    const shown = options.save === undefined ? text : undefined
+    const target = yield* saveTarget(options.save, ["artifact", "show"])
+    const shown = target === undefined ? text : undefined
     yield* output.document("artifact", {
       schema: "sigil.artifact/1",
       handle: args.handle,
@@ -28,12 +26,8 @@ export const handler: Handler<Input> = ({ args, options }) =>
       bytes: bytes.length,
       ...(shown === undefined ? {} : { text: shown })
     })
-    if (options.save !== undefined) {
-      const target = path.resolve(host.cwd, options.save)
-      yield* checkTarget(target)
-      yield* writeBytes(target, bytes)
-      yield* output.note(`Saved ${bytes.length} bytes to ${target}`)
-    } else if (text === undefined) yield* output.text([`Binary content, ${bytes.length} bytes: ${file}`])
+    if (target !== undefined) yield* saveBytes(target, bytes)
+    else if (text === undefined) yield* output.text([`Binary content, ${bytes.length} bytes: ${file}`])
     else yield* output.block(text)
     return 0
   }).pipe(Effect.provide(KeptResults.layer))

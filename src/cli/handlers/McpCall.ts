@@ -1,15 +1,13 @@
 /** `sigil mcp call`: one tool call through the pipeline, its server started before and gone after. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as path from "node:path"
-import { checkTarget, writeBytes } from "../../platform/SaveFile.ts"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Admission } from "../../server/Admission.ts"
 import { Registry } from "../../server/Registry.ts"
 import type { Caller } from "../../tools/Caller.ts"
 import { type CallOutcome, type CallRequest, deadlineFromSeconds, Pipeline } from "../../tools/Pipeline.ts"
-import { limitsFrom, noLimits, onlyBinary, show, type Shown } from "../../tools/Result.ts"
+import { limitsFrom, noLimits, show, type Shown } from "../../tools/Result.ts"
 import { boundsOf } from "../Bounded.ts"
 import { readArguments } from "../CallArguments.ts"
 import { callerOf, keeper, stderrTap } from "../Calling.ts"
@@ -19,7 +17,7 @@ import { finish, orFail } from "../Finish.ts"
 import type { Handler } from "../Handler.ts"
 import { dim, green, red } from "../Markup.ts"
 import { Output } from "../Output.ts"
-import { saveTarget } from "../SaveTarget.ts"
+import { saveResult, saveTarget } from "../SaveTarget.ts"
 import { runtimeOptions } from "../Session.ts"
 
 const callDocument = (outcome: CallOutcome, shown: Shown) => {
@@ -43,21 +41,7 @@ const callDocument = (outcome: CallOutcome, shown: Shown) => {
   }
 }
 
-/** Writes the result to a file: the only binary block as bytes, otherwise the text. */
-const save = (file: string, outcome: CallOutcome) =>
-  Effect.gen(function* () {
-    const host = yield* HostEnvironment
-    const output = yield* Output
-    const target = path.resolve(host.cwd, file)
-    const binary = onlyBinary(outcome.result)
-    const keepNothing = () => Effect.succeed(undefined)
-    const whole = yield* show(outcome.result, { limits: noLimits, escape: false, keep: keepNothing })
-    const bytes = binary ?? Buffer.from(whole.text)
-    yield* writeBytes(target, bytes)
-    yield* output.note(`Saved ${bytes.length} bytes to ${target}`)
-  })
-
-const present = (input: Input, outcome: CallOutcome) =>
+const present = (input: Input, outcome: CallOutcome, target: string | undefined) =>
   Effect.gen(function* () {
     const output = yield* Output
     const host = yield* HostEnvironment
@@ -67,7 +51,7 @@ const present = (input: Input, outcome: CallOutcome) =>
       keep: yield* keeper
     })
     yield* output.progress("")
-    const saved = input.options.save === undefined ? undefined : yield* Effect.either(save(input.options.save, outcome))
+    const saved = target === undefined ? undefined : yield* Effect.either(saveResult(target, outcome.result))
     yield* output.document("call", callDocument(outcome, shown))
     if (shown.text !== "" || shown.content.length === 0)
       yield* output.block(shown.text === "" ? "(no output)" : shown.text)
@@ -132,10 +116,9 @@ export const handler: Handler<Input> = (input) =>
         ...(options.stderr ? { onOpen: yield* stderrTap } : {})
       }
       if (options.explain) return yield* finish(registry, yield* explain(server, caller, request))
-      // Before the call: a tool that has run once must not have to run again for its result.
-      if (options.save !== undefined) yield* checkTarget(yield* saveTarget(options.save, ["mcp", "call"]))
+      const saved = yield* saveTarget(options.save, ["mcp", "call"])
       const outcome = yield* orFail(registry, pipeline.call(caller, request))
-      return yield* finish(registry, yield* present(input, outcome))
+      return yield* finish(registry, yield* present(input, outcome, saved))
     }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)))
   })
 

@@ -1,13 +1,11 @@
 /** `sigil mcp read`: one resource, bounded like a result; binary content becomes a file. */
 import * as Effect from "effect/Effect"
-import * as path from "node:path"
 import { isJsonObject, type JsonObject, own } from "../../base/Json.ts"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
-import { checkTarget, writeBytes } from "../../platform/SaveFile.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Registry } from "../../server/Registry.ts"
 import { deadlineFromSeconds } from "../../tools/Pipeline.ts"
-import { limitsFrom, noLimits, onlyBinary, show } from "../../tools/Result.ts"
+import { limitsFrom, noLimits, show } from "../../tools/Result.ts"
 import { Surfaces } from "../../tools/Surfaces.ts"
 import { boundsOf } from "../Bounded.ts"
 import { callerOf, keeper } from "../Calling.ts"
@@ -15,7 +13,7 @@ import type { Input } from "../commands/McpRead.ts"
 import { finish, orFail } from "../Finish.ts"
 import type { Handler } from "../Handler.ts"
 import { Output } from "../Output.ts"
-import { saveTarget } from "../SaveTarget.ts"
+import { saveResult, saveTarget } from "../SaveTarget.ts"
 import { runtimeOptions } from "../Session.ts"
 
 /** Contents of a resource as the blocks of a result, which is what bounding knows. */
@@ -34,7 +32,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
       const registry = yield* Registry
       const surfaces = yield* Surfaces
       const host = yield* HostEnvironment
-      if (options.save !== undefined) yield* checkTarget(yield* saveTarget(options.save, ["mcp", "read"]))
+      const target = yield* saveTarget(options.save, ["mcp", "read"])
       const caller = yield* callerOf(`reading ${args.uri}`, options.yes)
       const outcome = yield* orFail(
         registry,
@@ -51,13 +49,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
         keep: yield* keeper
       })
       yield* output.progress("")
-      if (options.save !== undefined) {
-        const whole = yield* show(result, { limits: noLimits, escape: false, keep: () => Effect.succeed(undefined) })
-        const bytes = onlyBinary(result) ?? Buffer.from(whole.text)
-        const target = path.resolve(host.cwd, options.save)
-        yield* writeBytes(target, bytes)
-        yield* output.note(`Saved ${bytes.length} bytes to ${target}`)
-      }
+      if (target !== undefined) yield* saveResult(target, result)
       yield* output.document("read", {
         schema: "sigil.mcp.read/1",
         server: args.server,
