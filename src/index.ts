@@ -88,8 +88,18 @@ export {
 
 // Servers.
 export { Admission, type Admitted, type GateName, layer as AdmissionLive, type Verdict } from "./server/Admission.ts"
-export { type ActivationError, layer as RegistryLive, Registry, type ServerCleanup } from "./server/Registry.ts"
-export { AdmissionError, ConnectionError, RemoteError, StartError } from "./server/ServerError.ts"
+export {
+  type ActivationError,
+  type AskOptions,
+  layer as RegistryLive,
+  Registry,
+  type ServerCleanup,
+  type ServerStatus
+} from "./server/Registry.ts"
+export type { EagerReport } from "./server/EagerStart.ts"
+export { layer as RunGateLive, RunGate } from "./server/RunGate.ts"
+export { type Launcher, layer as PidNamespaceLive, PidNamespace, type Receipt } from "./platform/PidNamespace.ts"
+export { AdmissionError, ConnectionError, RemoteError, RequiredServersError, StartError } from "./server/ServerError.ts"
 export { layer as ServerLogLive, layerMemory as ServerLogMemory, ServerLog } from "./server/ServerLog.ts"
 export type { Generation, OnOpen, ServerInfo } from "./server/Generation.ts"
 export type { Progress } from "./server/Connection.ts"

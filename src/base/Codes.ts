@@ -189,6 +189,11 @@ export const catalogue = {
     "The network policy of this run does not let the server start.",
     'Set [web] network_mode = "allow", or use a sandbox that proves isolation.'
   ),
+  SIGIL_ISOLATION_UNAVAILABLE: entry(
+    4,
+    "The server asks for an isolation that this system cannot give, so it is not started.",
+    'Make what the message names available, or set isolation = "none" for this server.'
+  ),
   SIGIL_TOOL_QUARANTINED: entry(
     4,
     "The tool's definition is malformed or dangerous, so it cannot be called.",

@@ -63,7 +63,8 @@ export const Server = Schema.Struct({
       pid: optional(Schema.Number),
       ready_ms: Schema.Number,
       noise_lines: Schema.Number,
-      odd_messages: Schema.Number
+      odd_messages: Schema.Number,
+      idle_messages: optional(Schema.Number)
     })
   )
 })

@@ -17,12 +17,8 @@ const missingFeatures: ReadonlyArray<readonly [field: string, used: (declaration
   ["transport", ({ endpoint }) => endpoint._tag === "remote"],
   ["oauth", (declaration) => written(declaration, "oauth")],
   ["auth", (declaration) => written(declaration, "auth")],
-  ["isolation", ({ isolation }) => isolation === "pidns"],
   ["share", ({ share }) => share === "per_client"],
   ["protocol", ({ protocol }) => protocol === "2026-07-28"],
-  ["timeout_mode", ({ timeoutMode }) => timeoutMode === "idle"],
-  ["restart", (declaration) => written(declaration, "restart") && declaration.restart === "on_failure"],
-  ["refresh", ({ refresh }) => refresh === "exclusive"],
   ["env_mode", ({ envMode }) => envMode === "inherit_all"],
   ["trust.pin_version", ({ trust }) => trust.pinVersion]
 ]

@@ -84,7 +84,7 @@ export const resolve = (lookup: Lookup): Effect.Effect<string, ExecutableError> 
         const file = path.join(folder, command + extension)
         const verdict = judge(file, platform)
         if (verdict === "ok") return Effect.succeed(file)
-        if (verdict === "not_executable" && refused === undefined && !isDirectory(file)) refused = file
+        if (verdict === "not_executable" && refused === undefined && isFile(file)) refused = file
       }
     }
     return refused === undefined
@@ -92,7 +92,14 @@ export const resolve = (lookup: Lookup): Effect.Effect<string, ExecutableError> 
       : fail("not_executable", `'${refused}' was found for '${command}' but is not executable.`)
   })
 
-const isDirectory = (file: string): boolean => fs.statSync(file, { throwIfNoEntry: false })?.isDirectory() === true
+/** False also where a directory of the search path may not be entered: nothing was found there. */
+const isFile = (file: string): boolean => {
+  try {
+    return fs.statSync(file).isFile()
+  } catch {
+    return false
+  }
+}
 
 const leaves = (base: string, file: string): boolean => {
   try {

@@ -8,6 +8,8 @@
  * Own use of `node:child_process`: `@effect/platform`'s Command waits without end for a child that ignores
  * SIGTERM, and lets a broken stdin pipe kill the host.
  *
+ * With a launcher (`PidNamespace.ts`) the child is the launcher and the server is behind it; all else is the same.
+ *
  * Invariants: the environment is exactly what the plan says plus the marker; the three pipes have an error
  * listener from the first moment to the last; `terminate` runs once, every caller gets its report.
  */
@@ -21,9 +23,10 @@ import type { GenerationId } from "../base/Ids.ts"
 import type { CleanupReport } from "./CleanupReport.ts"
 import { forget, type LiveTree, remember } from "./LiveTrees.ts"
 import { MARKER_VARIABLE, markerOf } from "./Marker.ts"
+import { launch, type Launcher } from "./PidNamespace.ts"
 import * as Proc from "./Proc.ts"
 import { Reaper } from "./Reaper.ts"
-import { SpawnError, spawnError } from "./SpawnError.ts"
+import { faultBeforehand, SpawnError, spawnError } from "./SpawnError.ts"
 import { groupIsAlive, type Target, terminate } from "./Termination.ts"
 import { terminateWindows } from "./WindowsTermination.ts"
 
@@ -35,7 +38,7 @@ export interface SpawnPlan {
   /** Absolute path of the executable. */
   readonly file: string
   readonly args: ReadonlyArray<string>
-  /** First word of the child's own argument list; `file` when absent. */
+  /** First word of the child's own argument list; `file` when absent, and always behind a launcher. */
   readonly argv0?: string
   /** Working directory, absolute. */
   readonly cwd: string
@@ -44,6 +47,8 @@ export interface SpawnPlan {
   readonly generation: GenerationId
   /** Milliseconds that the server gets after each step of its end; at most 10,000 are granted. */
   readonly graceMs: number
+  /** Runs the server in a PID namespace of its own. */
+  readonly launcher?: Launcher
 }
 
 /** How the child ended; one of the two is null. */
@@ -68,17 +73,21 @@ const windows = process.platform === "win32"
 /** Starts the child itself. Some failures are thrown, others come as an event; both end here. */
 const start = (plan: SpawnPlan): Effect.Effect<ChildProcessWithoutNullStreams, SpawnError> =>
   Effect.async((resume) => {
+    const launched = plan.launcher !== undefined
+    const { file, args } = launched ? launch(plan.launcher, plan.file, plan.args) : plan
+    const fault = launched ? faultBeforehand(plan.file, plan.cwd) : undefined
+    if (fault !== undefined) return resume(fault)
     try {
-      const child = spawnChild(plan.file, plan.args, {
+      const child = spawnChild(file, args, {
         cwd: plan.cwd,
         env: { ...plan.env, [MARKER_VARIABLE]: plan.generation },
         stdio: ["pipe", "pipe", "pipe"],
         detached: !windows,
         windowsHide: true,
-        ...(plan.argv0 === undefined ? {} : { argv0: plan.argv0 })
+        ...(plan.argv0 === undefined || launched ? {} : { argv0: plan.argv0 })
       })
       if (child.pid === undefined) {
-        child.once("error", (error) => resume(spawnError(plan.file, plan.cwd, error)))
+        child.once("error", (error) => resume(spawnError(file, plan.cwd, error)))
         // Without a process these are closed pipes or nothing at all, whatever the types say.
         for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe?.on("error", ignore)
         return
@@ -86,7 +95,7 @@ const start = (plan: SpawnPlan): Effect.Effect<ChildProcessWithoutNullStreams, S
       for (const emitter of [child, child.stdin, child.stdout, child.stderr]) emitter.on("error", ignore)
       resume(Effect.succeed(child))
     } catch (error) {
-      resume(spawnError(plan.file, plan.cwd, error))
+      resume(spawnError(file, plan.cwd, error))
     }
   })
 
@@ -126,6 +135,7 @@ const makeTree = (
     startTime,
     marker: markerOf(plan.generation),
     graceMs: plan.graceMs,
+    launched: plan.launcher !== undefined,
     stdin: child.stdin,
     stdout: child.stdout,
     stderr: child.stderr,

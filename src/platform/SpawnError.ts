@@ -6,6 +6,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as fs from "node:fs"
+import * as path from "node:path"
 import { failureFields } from "../base/Failure.ts"
 import { systemCodeOf } from "./FileFault.ts"
 
@@ -22,9 +23,9 @@ export class SpawnError extends Schema.TaggedError<SpawnError>("sigil/SpawnError
 
 type Found = "file" | "directory" | "missing" | "unreachable"
 
-const look = (path: string): Found => {
+const look = (file: string): Found => {
   try {
-    const stat = fs.statSync(path)
+    const stat = fs.statSync(file)
     return stat.isDirectory() ? "directory" : "file"
   } catch (error) {
     const code = systemCodeOf(error)
@@ -118,6 +119,22 @@ export const spawnError = (file: string, cwd: string, error: unknown): SpawnErro
   }
   const said = error instanceof Error ? error.message : String(error)
   return failed("spawn_failed", `The system did not start '${file}': ${said}.`)
+}
+
+/**
+ * What `file` would fail with; `undefined` when nothing speaks against it.
+ *
+ * For a program that another program executes: that one can only answer with an exit code.
+ */
+export const faultBeforehand = (file: string, cwd: string): SpawnError | undefined => {
+  try {
+    fs.accessSync(file, fs.constants.X_OK)
+    const interpreter = interpreterOf(file)
+    if (interpreter !== undefined) fs.accessSync(path.resolve(cwd, interpreter))
+    return undefined
+  } catch (error) {
+    return spawnError(file, cwd, error)
+  }
 }
 
 const mayEnter = (folder: string): boolean => {

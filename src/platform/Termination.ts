@@ -6,6 +6,9 @@
  * leaves on end of input costs its own exit and one reading of /proc. The waits are real time, not the Effect
  * Clock: a process does not obey a test's clock, and a finalizer must be bounded under any clock.
  *
+ * In a PID namespace the child is only the launcher, whose death kills all behind it at once. So SIGTERM goes to
+ * everything but the launcher, and the server has its grace; SIGKILL goes to the group, launcher included.
+ *
  * A pid is reused once nobody holds it as process, group or session. So a group is signalled only while it has
  * live members and nothing else sits on the leader's number.
  */
@@ -42,6 +45,8 @@ export interface Target {
   /** `NAME=value` that all its processes carry. */
   readonly marker: string
   readonly graceMs: number
+  /** Whether the child is a launcher of a PID namespace (`PidNamespace.ts`). */
+  readonly launched: boolean
   readonly stdin: Writable
   readonly stdout: Readable
   readonly stderr: Readable
@@ -74,6 +79,14 @@ const signalTo = (pid: number, signal: NodeJS.Signals | 0): Signalled => {
   } catch (error) {
     return error instanceof Error && "code" in error && error.code === "ESRCH" ? "gone" : "refused"
   }
+}
+
+/** SIGTERM for what a launcher started: a server may have left the launcher's group without ill will. */
+const termLaunched = (target: Target): Signalled => {
+  const sent = liveProcesses(target)
+    .filter((entry) => entry.pid !== target.pid)
+    .map((entry) => signalTo(entry.pid, "SIGTERM"))
+  return sent.includes("sent") ? "sent" : sent.includes("refused") ? "refused" : "gone"
 }
 
 /** Live processes of the tree, wherever they went. */
@@ -189,7 +202,8 @@ export const terminate = (target: Target): Effect.Effect<CleanupReport> =>
     const steps: Array<CleanupStep> = []
     let refused = false
     const strike = (signal: NodeJS.Signals, step: CleanupStep): void => {
-      const result = signalGroup(target.pid, signal)
+      const gentle = target.launched && signal === "SIGTERM"
+      const result = gentle ? termLaunched(target) : signalGroup(target.pid, signal)
       refused = result === "refused"
       if (result !== "gone") steps.push(step)
     }

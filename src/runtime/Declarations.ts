@@ -9,6 +9,7 @@ import type { ConfigError } from "../config/ConfigError.ts"
 import * as Configuration from "../config/Configuration.ts"
 import * as Locations from "../config/Locations.ts"
 import type { HostEnvironment } from "../platform/HostEnvironment.ts"
+import * as PidNamespace from "../platform/PidNamespace.ts"
 import * as ApprovalStore from "../policy/ApprovalStore.ts"
 import * as Toggles from "../policy/Toggles.ts"
 import * as Admission from "../server/Admission.ts"
@@ -51,4 +52,4 @@ export const layerFacts = (options: RuntimeOptions): Layer.Layer<Facts, ConfigEr
 
 /** Reads the configuration and provides everything that decides about it. */
 export const layer = (options: RuntimeOptions): Layer.Layer<Declarations, ConfigError, HostEnvironment> =>
-  Layer.provideMerge(Admission.layer, layerFacts(options))
+  Layer.provideMerge(Admission.layer.pipe(Layer.provide(PidNamespace.layer)), layerFacts(options))

@@ -55,6 +55,8 @@ export interface StdioEntry extends CommonEntry {
   readonly shutdownGraceMs?: number
   /** Whether lines on stdout that are no MCP end the connection; `refuse` when absent. */
   readonly stdoutNoise?: "refuse" | "skip"
+  /** `pidns`: a PID namespace of its own (Linux); refused where the system has none. `none` when absent. */
+  readonly isolation?: "none" | "pidns"
 }
 
 /** A server that lives in this process. Nothing is started, and no network policy applies to its start. */

@@ -11,6 +11,7 @@ import type { ConfigError } from "../config/ConfigError.ts"
 import { Configuration } from "../config/Configuration.ts"
 import { Locations } from "../config/Locations.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
+import * as PidNamespace from "../platform/PidNamespace.ts"
 import * as Random from "../platform/Random.ts"
 import * as Reaper from "../platform/Reaper.ts"
 import type { ApprovalStore } from "../policy/ApprovalStore.ts"
@@ -19,6 +20,7 @@ import * as StateDirectory from "../policy/StateDirectory.ts"
 import type { Toggles } from "../policy/Toggles.ts"
 import * as Admission from "../server/Admission.ts"
 import * as Registry from "../server/Registry.ts"
+import * as RunGate from "../server/RunGate.ts"
 import * as ServerLog from "../server/ServerLog.ts"
 import * as Artifacts from "../tools/Artifacts.ts"
 import * as CallRecords from "../tools/CallRecords.ts"
@@ -47,6 +49,7 @@ export type Core =
   | CallRecords.CallRecords
   | Admission.Admission
   | Registry.Registry
+  | RunGate.RunGate
   | Gates.Gates
   | Pipeline.Pipeline
   | Surfaces.Surfaces
@@ -89,7 +92,8 @@ export const layerCore: Layer.Layer<
   Layer.provideMerge(Gates.layer),
   Layer.provideMerge(CallRecords.layer),
   Layer.provideMerge(Layer.unwrapEffect(Effect.map(HostEnvironment, (host) => Registry.layer(host.cores)))),
-  Layer.provideMerge(Admission.layer),
+  Layer.provideMerge(RunGate.layer),
+  Layer.provideMerge(Admission.layer.pipe(Layer.provide(PidNamespace.layer))),
   Layer.provideMerge(Otlp.layer),
   Layer.provide(Random.layer)
 )

@@ -2,8 +2,9 @@
  * The gates between a declaration and a process, in the order of spec section 3.
  *
  * Each gate is one function with a typed refusal. `admit` runs them until one refuses; `explain` runs the same
- * list and reports each verdict. Nothing here starts anything, and a refusal leaves nothing behind. They run
- * again for every generation. No other code may build a launch plan.
+ * list and reports each verdict. Nothing here starts a server (asking whether the system has PID namespaces runs
+ * `unshare` once, for a server that wants one), and a refusal leaves nothing behind. They run again for every
+ * generation. No other code may build a launch plan.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -14,7 +15,7 @@ import type { Where } from "../base/Failure.ts"
 import type { ConfigError } from "../config/ConfigError.ts"
 import type { ConfigSnapshot } from "../config/Configuration.ts"
 import { expand, type ExpandedEndpoint } from "../config/Expansion.ts"
-import { approvalFingerprint } from "../config/Fingerprint.ts"
+import { approvalFingerprint, environmentFingerprint } from "../config/Fingerprint.ts"
 import { placeInProject } from "../config/ProjectIdentity.ts"
 import {
   type Entry,
@@ -24,12 +25,14 @@ import {
 } from "../config/ServerDeclaration.ts"
 import { resolve } from "../platform/Executable.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
+import { describe, type Launcher, PidNamespace } from "../platform/PidNamespace.ts"
 import { ApprovalStore } from "../policy/ApprovalStore.ts"
 import * as NetworkPolicy from "../policy/NetworkPolicy.ts"
 import * as ProjectApproval from "../policy/ProjectApproval.ts"
 import { emptyToggles, stateOf, Toggles } from "../policy/Toggles.ts"
 import type { StdioPlan } from "../transport/Transport.ts"
 import { build, type ChildEnvironment } from "./ChildEnvironment.ts"
+import { type LiveEnvironment, makeBinder } from "./LiveEnvironment.ts"
 import { AdmissionError } from "./ServerError.ts"
 
 /** The gates in order. */
@@ -59,6 +62,8 @@ export interface Admitted {
   /** Values that go into the redactor before the process exists. */
   readonly secrets: ReadonlyArray<string>
   readonly grants: ReadonlyArray<string>
+  /** The variables that were passed on, as they are now; asked before every message (spec section 7). */
+  readonly environment: LiveEnvironment
 }
 
 /** The verdict of one gate. */
@@ -161,7 +166,8 @@ const scopeRules: Gate = (state) =>
 const makeGates = (
   host: Context.Tag.Service<typeof HostEnvironment>,
   approvals: Context.Tag.Service<typeof ApprovalStore>,
-  toggles: Context.Tag.Service<typeof Toggles>
+  toggles: Context.Tag.Service<typeof Toggles>,
+  pidNamespace: Context.Tag.Service<typeof PidNamespace>
 ): ReadonlyArray<readonly [GateName, Gate]> => {
   const expansion: Gate = (state) =>
     Effect.gen(function* () {
@@ -268,6 +274,9 @@ const makeGates = (
       const endpoint = yield* stdioOnly(declaration, expanded)
       const cwd = workingDirectory(declaration, endpoint, state.facts.snapshot)
       if (declaration.inProcess === true) {
+        if (declaration.isolation === "pidns") {
+          return yield* isolationUnavailable(declaration, "in_process", "It lives in this process.")
+        }
         const label = inProcessCommand(declaration.name)
         state.plan = { _tag: "stdio", file: label, command: label, args: [], cwd, env: {}, graceMs: 0 }
         return "it lives in this process"
@@ -291,6 +300,7 @@ const makeGates = (
             })
         )
       )
+      const launcher = declaration.isolation === "pidns" ? yield* launcherFor(declaration, pidNamespace) : undefined
       state.plan = {
         _tag: "stdio",
         file,
@@ -298,9 +308,10 @@ const makeGates = (
         args: endpoint.args,
         cwd,
         env: environment.variables,
-        graceMs: declaration.shutdownGraceMs
+        graceMs: declaration.shutdownGraceMs,
+        ...(launcher === undefined ? {} : { launcher })
       }
-      return file
+      return launcher === undefined ? file : `${file}, ${describe(launcher)}`
     })
 
   return [
@@ -318,6 +329,26 @@ const makeGates = (
     ["credential", () => Effect.succeed("no credential is needed")]
   ]
 }
+
+const isolationUnavailable = (declaration: ServerDeclaration, reason: string, why: string, fix?: string) =>
+  new AdmissionError({
+    code: "SIGIL_ISOLATION_UNAVAILABLE",
+    reason,
+    text: `The server '${declaration.name}' asks for isolation = "pidns", which it cannot have: ${why}`,
+    fix: `${fix === undefined ? "Set" : `${fix} Or set`} isolation = "none" for '${declaration.name}'.`,
+    where: located(declaration, "executable", "isolation")
+  })
+
+/** How a server that wants a PID namespace is started; never without one. */
+const launcherFor = (
+  declaration: ServerDeclaration,
+  pidNamespace: Context.Tag.Service<typeof PidNamespace>
+): Effect.Effect<Launcher, AdmissionError> =>
+  Effect.flatMap(pidNamespace.receipt, (receipt) =>
+    receipt._tag === "Available"
+      ? Effect.succeed(receipt.launcher)
+      : isolationUnavailable(declaration, receipt.reason, receipt.text, receipt.fix)
+  )
 
 const stdioOnly = (
   declaration: ServerDeclaration,
@@ -345,11 +376,15 @@ const workingDirectory = (declaration: ServerDeclaration, endpoint: StdioEndpoin
         endpoint.cwd ?? "."
       )
 
+/** What the gates ask. */
+type Needs = HostEnvironment | ApprovalStore | Toggles | PidNamespace
+
 /** Admission over the host's environment and the stored decisions. */
-export const layer: Layer.Layer<Admission, never, HostEnvironment | ApprovalStore | Toggles> = Layer.effect(
+export const layer: Layer.Layer<Admission, never, Needs> = Layer.effect(
   Admission,
   Effect.gen(function* () {
-    const gates = makeGates(yield* HostEnvironment, yield* ApprovalStore, yield* Toggles)
+    const bind = makeBinder(yield* HostEnvironment)
+    const gates = makeGates(yield* HostEnvironment, yield* ApprovalStore, yield* Toggles, yield* PidNamespace)
     return {
       admit: (entry, facts) =>
         Effect.gen(function* () {
@@ -359,7 +394,16 @@ export const layer: Layer.Layer<Admission, never, HostEnvironment | ApprovalStor
           const environment = yield* known(state.environment, "credential")
           const plan = yield* known(state.plan, "credential")
           const { workspace } = facts.snapshot
-          return { declaration, plan, workspace, secrets: environment.secrets, grants: environment.grants }
+          const { grants } = environment
+          const passed = [...grants, ...(state.expanded?.variableValues ?? []).map(({ name }) => name)]
+          return {
+            declaration,
+            plan,
+            workspace,
+            secrets: environment.secrets,
+            grants,
+            environment: bind(passed, environmentFingerprint(grants))
+          }
         }),
       explain: (entry, facts) =>
         Effect.gen(function* () {

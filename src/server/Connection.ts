@@ -20,19 +20,21 @@ import { type ConnectionFacts, exchange, type Sending } from "../telemetry/Spans
 import { inject } from "../telemetry/TraceContext.ts"
 import type { Wire, WireEnd } from "../transport/Transport.ts"
 import * as Deadline from "./Deadline.ts"
-import { ConnectionError, RemoteError } from "./ServerError.ts"
+import type { ConnectionError, RemoteError } from "./ServerError.ts"
+import * as InboundWindow from "./InboundWindow.ts"
+import * as RequestFault from "./RequestFault.ts"
 import { faultFor, type Terminal } from "./TerminalCause.ts"
 
-/** Messages that are no answer, allowed in one window of open requests (R section 4.2). */
-export const MAX_MESSAGES = 256
-/** Bytes of such messages in one window (R section 4.2). */
-export const MAX_WINDOW_BYTES = 8 * MIB
 /** Progress notes handed on for one request, at most one in this many milliseconds (100 a second). */
 const PROGRESS_INTERVAL_MS = 10
 /** Above this many queued bytes a new request waits for the pipe first. */
 const BACKLOG_HIGH_BYTES = MIB
 /** Lines that are no protocol, tolerated with `stdout_noise = "skip"`. */
 const MAX_NOISE_LINES = 10_000
+/** Timeouts in a row that end a connection with `on_timeout = "keep"` (spec section 7). */
+const MAX_TIMEOUTS_IN_ROW = 2
+/** Answers to the server that may wait for it to read them; a server that asks without reading is cut off. */
+const MAX_UNREAD_ANSWER_BYTES = 8 * MIB
 
 /** One progress note of a request. */
 export interface Progress {
@@ -52,6 +54,12 @@ export interface RequestOptions {
   readonly deadlineField: string
   /** Whether an abandoned request is announced with `notifications/cancelled`; never for `initialize`. */
   readonly cancellable?: boolean
+  /** Present: progress of this very request starts its deadline anew, up to this many ms in all. */
+  readonly idleMaxMs?: number
+  /** The field that sets `idleMaxMs`. */
+  readonly idleMaxField?: string
+  /** What a deadline does to the connection; as the entry says when absent. */
+  readonly onTimeout?: "close" | "keep"
 }
 
 /** Answers one request of the server. Absent: -32601. */
@@ -67,6 +75,8 @@ export interface ConnectionOptions {
   readonly mayLeave: (value: JsonObject) => boolean
   readonly stdoutNoise: "refuse" | "skip"
   readonly onTimeout: "close" | "keep"
+  /** The granted variable that is different now, if one is: checked before each write and each accepted message. */
+  readonly changedVariable: () => string | undefined
   /** What spans and measurements say of this connection. */
   readonly telemetry: ConnectionFacts
 }
@@ -74,7 +84,10 @@ export interface ConnectionOptions {
 /** Odd things a server did that were tolerated. */
 export interface Oddities {
   noiseLines: number
+  /** Answers that named no open request, stray progress and cancellations, ids of the wrong type. */
   strayMessages: number
+  /** Messages that came while nothing was open. */
+  idleMessages: number
   readonly warnings: Set<string>
   /** Methods of the server that were answered with -32601. */
   readonly declined: Set<string>
@@ -93,6 +106,10 @@ export interface Connection {
   /** Completes with the first terminal cause. */
   readonly ended: Deferred.Deferred<Terminal>
   readonly terminal: () => Terminal | undefined
+  /** Requests that wait for their answer. */
+  readonly openRequests: () => number
+  /** Completes when no request is open. */
+  readonly idle: Effect.Effect<void>
   readonly oddities: Oddities
   /** Whether JSON-RPC arrays are valid; set when the revision is known. */
   batches: boolean
@@ -102,6 +119,8 @@ interface Pending {
   readonly operation: string
   readonly settle: (answer: Effect.Effect<JsonObject, ConnectionError | RemoteError>) => void
   readonly onProgress: ((progress: Progress) => void) | undefined
+  /** Starts the deadline anew; absent when progress does not do that. */
+  readonly extend: (() => void) | undefined
   progressAt: number
   latest: Progress | undefined
 }
@@ -114,11 +133,18 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
     const runtime = yield* Effect.runtime<never>()
     const server = options.server
     const pending = new Map<number, Pending>()
-    const oddities: Oddities = { noiseLines: 0, strayMessages: 0, warnings: new Set(), declined: new Set() }
+    const oddities: Oddities = {
+      noiseLines: 0,
+      strayMessages: 0,
+      idleMessages: 0,
+      warnings: new Set(),
+      declined: new Set()
+    }
+    let idleWaiters: Array<() => void> = []
+    let timeoutsInRow = 0
     let nextId = 1
     let terminal: Terminal | undefined
-    let windowMessages = 0
-    let windowBytes = 0
+    const window = InboundWindow.make()
 
     const finish = (end: WireEnd, culprit?: string): void => {
       if (terminal !== undefined) return
@@ -126,46 +152,60 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       const failed = terminal
       for (const waiting of pending.values()) waiting.settle(Effect.fail(faultFor(server, failed, waiting.operation)))
       pending.clear()
+      closedRequest()
       Deferred.unsafeDone(ended, Exit.succeed(failed))
       // The cause may be ours (a deadline, a limit): what is behind the wire must go too. Idempotent.
       runtimeFork(wire.close)
     }
     const runtimeFork = Runtime.runFork(runtime)
-    const limit = (reason: string, text: string, details: { readonly [key: string]: unknown }): false => {
-      finish({ reason, text, details })
+    const closedRequest = (): void => {
+      if (pending.size > 0 || idleWaiters.length === 0) return
+      const waiting = idleWaiters
+      idleWaiters = []
+      for (const resume of waiting) resume()
+    }
+    /** What the server sends by itself can be blamed on a call only while that is the only one open. */
+    const suspect = (): string | undefined => (pending.size === 1 ? [...pending.values()][0]?.operation : undefined)
+    /** Whether the grants still stand; ends the connection when one does not. */
+    const isBound = (): boolean => {
+      const name = options.changedVariable()
+      if (name === undefined) return true
+      finish({
+        reason: "environment_binding_changed",
+        text: `The variable '${name}' that was granted to it is not what it was at its start.`,
+        details: { variable: name }
+      })
       return false
+    }
+    /** The one way out: nothing is written once the connection is over or a grant is gone. */
+    const write = (text: string): boolean => terminal === undefined && isBound() && wire.send(text)
+    const reply = (text: string): void => {
+      if (wire.backlogBytes() > MAX_UNREAD_ANSWER_BYTES) {
+        const details = { limit_bytes: MAX_UNREAD_ANSWER_BYTES }
+        const text = "The server sends requests and does not read the answers."
+        finish({ reason: "backlog_limit", text, details }, suspect())
+        return
+      }
+      write(text)
     }
     const odd = (warning?: string): void => {
       oddities.strayMessages += 1
       if (warning !== undefined && oddities.warnings.size < 20) oddities.warnings.add(warning)
     }
     const invalid = (reason: string, text: string): false => {
-      finish({ reason, text })
+      finish({ reason, text }, suspect())
       return false
     }
 
-    /** Counts a message that is no answer against the window of open requests; idle ones are free but dropped cheaply. */
+    /** Counts a message that is no answer against the window of open requests; idle ones are only counted. */
     const countMessage = (bytes: number): boolean => {
-      if (pending.size === 0) return true
-      windowMessages += 1
-      windowBytes += bytes
-      if (windowMessages > MAX_MESSAGES) {
-        return limit("message_limit", `The server sent more than ${MAX_MESSAGES} messages without an answer.`, {
-          limit: MAX_MESSAGES,
-          observed_at_least: windowMessages
-        })
+      if (pending.size === 0) {
+        oddities.idleMessages += 1
+        return true
       }
-      if (windowBytes > MAX_WINDOW_BYTES) {
-        return limit(
-          "cumulative_bytes_limit",
-          `The server sent more than ${MAX_WINDOW_BYTES} bytes without an answer.`,
-          {
-            limit_bytes: MAX_WINDOW_BYTES,
-            observed_at_least_bytes: windowBytes
-          }
-        )
-      }
-      return true
+      const end = window.take(bytes)
+      if (end !== undefined) finish(end, suspect())
+      return end === undefined
     }
 
     const findPending = (id: JsonRpc.Id): readonly [number, Pending] | undefined => {
@@ -175,29 +215,25 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       if (typeof id === "string") odd("An answer carried the request id as a string.")
       return [key, found]
     }
-    const answer = (id: JsonRpc.Id, outcome: Effect.Effect<JsonObject, RemoteError>): void => {
+    const answer = (id: JsonRpc.Id, bytes: number, outcome: Effect.Effect<JsonObject, RemoteError>): boolean => {
       const found = findPending(id)
-      if (found === undefined) return odd("An answer named no open request.")
+      if (found === undefined) {
+        odd("An answer named no open request.")
+        return countMessage(bytes)
+      }
       const [key, waiting] = found
       pending.delete(key)
-      windowMessages = 0
-      windowBytes = 0
+      window.reset()
+      timeoutsInRow = 0
       if (waiting.latest !== undefined) waiting.onProgress?.(waiting.latest)
       waiting.settle(outcome)
+      closedRequest()
+      return true
     }
-    const remoteError = (operation: string, error: JsonRpc.ErrorObject): RemoteError =>
-      new RemoteError({
-        code: "SIGIL_REMOTE_ERROR",
-        reason: "remote_error",
-        text: `The server '${server}' answered '${operation}' with error ${error.code}: ${error.message}`,
-        where: { server, operation },
-        details: { remote_error: { code: error.code, message_total_bytes: Buffer.byteLength(error.message) } },
-        rpcCode: error.code
-      })
-
     const onProgress = (params: JsonObject): boolean => {
       const token = own(params, "progressToken")
-      const found = typeof token === "number" ? pending.get(token) : undefined
+      const key = typeof token === "string" && /^\d+$/.test(token) ? Number(token) : token
+      const found = typeof key === "number" ? pending.get(key) : undefined
       if (found === undefined) {
         odd()
         return false
@@ -211,6 +247,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
         ...(typeof total === "number" ? { total } : {}),
         ...(typeof message === "string" ? { message } : {})
       }
+      found.extend?.()
       const now = deadlines.now()
       if (now - found.progressAt < PROGRESS_INTERVAL_MS) {
         found.latest = note
@@ -227,33 +264,26 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       const found = typeof id === "number" || typeof id === "string" ? findPending(id) : undefined
       if (found === undefined) return odd()
       pending.delete(found[0])
+      window.reset()
       const reason = own(params, "reason")
-      found[1].settle(
-        Effect.fail(
-          new ConnectionError({
-            code: "SIGIL_CALL_CANCELLED",
-            reason: "cancelled_by_server",
-            text: `The server '${server}' cancelled '${found[1].operation}'${typeof reason === "string" ? `: ${reason.slice(0, 512)}` : "."}`,
-            where: { server, operation: found[1].operation }
-          })
-        )
-      )
+      found[1].settle(Effect.fail(RequestFault.cancelled(server, found[1].operation, reason)))
+      closedRequest()
     }
     const onRequest = (id: JsonRpc.Id, method: string, params: JsonObject): void => {
       if (method === "ping") {
-        wire.send(JsonRpc.result(id, {}))
+        reply(JsonRpc.result(id, {}))
         return
       }
       const handler = options.handlers.get(method)
       if (handler === undefined) {
         if (oddities.declined.size < 20) oddities.declined.add(method.slice(0, 128))
-        wire.send(JsonRpc.failure(id, JsonRpc.ErrorCode.methodNotFound, `Method not found: ${method.slice(0, 128)}`))
+        reply(JsonRpc.failure(id, JsonRpc.ErrorCode.methodNotFound, `Method not found: ${method.slice(0, 128)}`))
         return
       }
       runtimeFork(
         Effect.match(handler(params), {
-          onFailure: (error) => wire.send(JsonRpc.failure(id, error.code, error.message)),
-          onSuccess: (value) => wire.send(JsonRpc.result(id, value))
+          onFailure: (error) => reply(JsonRpc.failure(id, error.code, error.message)),
+          onSuccess: (value) => reply(JsonRpc.result(id, value))
         })
       )
     }
@@ -262,8 +292,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       const message = JsonRpc.classify(value)
       switch (message._tag) {
         case "Result":
-          answer(message.id, Effect.succeed(message.result))
-          return true
+          return answer(message.id, bytes, Effect.succeed(message.result))
         case "Error": {
           if (message.id === null) {
             const only = pending.size === 1 ? pending.keys().next().value : undefined
@@ -271,12 +300,18 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
               odd("An error named no request.")
               return countMessage(bytes)
             }
-            answer(only, Effect.fail(remoteError(pending.get(only)?.operation ?? "", message.error)))
-            return true
+            return answer(
+              only,
+              bytes,
+              Effect.fail(RequestFault.remote(server, pending.get(only)?.operation ?? "", message.error))
+            )
           }
           const found = pending.get(Number(message.id))
-          answer(message.id, Effect.fail(remoteError(found?.operation ?? "", message.error)))
-          return true
+          return answer(
+            message.id,
+            bytes,
+            Effect.fail(RequestFault.remote(server, found?.operation ?? "", message.error))
+          )
         }
         case "Notification":
           if (message.method === "notifications/progress" && onProgress(message.params)) return true
@@ -298,7 +333,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       }
     }
     const onMessage = (text: string, bytes: number): boolean => {
-      if (terminal !== undefined) return false
+      if (terminal !== undefined || !isBound()) return false
       let value: Json
       try {
         value = Codec.parse(text)
@@ -323,71 +358,71 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       params: JsonObject | undefined,
       given: RequestOptions,
       sending: Sending | undefined
-    ) =>
-      Deadline.within<JsonObject, ConnectionError | RemoteError>(
+    ) => {
+      let sentAt: number | undefined
+      return Deadline.within<JsonObject, ConnectionError | RemoteError>(
         deadlines,
         given.deadlineMs,
-        () =>
-          new ConnectionError({
-            code: "SIGIL_CALL_TIMEOUT",
-            reason: "timeout",
-            text: `The server '${server}' did not answer '${given.operation}' within ${given.deadlineMs} ms.`,
-            fix: given.deadlineField.startsWith("--")
-              ? `Give a longer ${given.deadlineField} if the work needs it.`
-              : `Raise ${given.deadlineField} of '${server}' if the work needs longer.`,
-            where: { server, operation: given.operation, field: given.deadlineField },
-            details: { timeout_ms: given.deadlineMs }
-          }),
-        (settle) => {
+        () => RequestFault.timedOut(server, given, deadlines.now() - (sentAt ?? deadlines.now())),
+        (settle, extend) => {
           if (terminal !== undefined) {
             settle(Effect.fail(faultFor(server, terminal, given.operation)))
             return () => undefined
           }
           const id = nextId++
           sending?.sent(id)
-          const text = JsonRpc.request(id, method, given.onProgress === undefined ? params : withToken(params, id))
+          const text = JsonRpc.request(
+            id,
+            method,
+            given.onProgress === undefined && given.idleMaxMs === undefined ? params : withToken(params, id)
+          )
           if (text.length * 3 > MAX_FRAME_BYTES && Buffer.byteLength(text) > MAX_FRAME_BYTES) {
-            settle(
-              Effect.fail(
-                new ConnectionError({
-                  code: "SIGIL_LIMIT_EXCEEDED",
-                  reason: "frame_too_large",
-                  text: `The request '${given.operation}' is larger than ${MAX_FRAME_BYTES} bytes; nothing was sent.`,
-                  fix: "Send less at a time, for instance a path instead of the content.",
-                  where: { server, operation: given.operation },
-                  details: { limit_bytes: MAX_FRAME_BYTES, observed_at_least_bytes: MAX_FRAME_BYTES + 1 }
-                })
-              )
-            )
+            settle(Effect.fail(RequestFault.tooLarge(server, given)))
             return () => undefined
           }
+          if (!isBound()) {
+            settle(Effect.fail(faultFor(server, terminal ?? { end: closedEnd }, given.operation)))
+            return () => undefined
+          }
+          const begun = deadlines.now()
+          sentAt = begun
+          const { idleMaxMs } = given
           if (pending.size === 0) {
-            windowMessages = 0
-            windowBytes = 0
+            window.reset()
             wire.openWindow()
           }
           pending.set(id, {
             operation: given.operation,
             settle,
             onProgress: given.onProgress,
+            extend:
+              idleMaxMs === undefined
+                ? undefined
+                : () =>
+                    extend(Math.min(deadlines.now() + given.deadlineMs, begun + Math.max(idleMaxMs, given.deadlineMs))),
             progressAt: Number.NEGATIVE_INFINITY,
             latest: undefined
           })
           if (!wire.send(text)) finish({ reason: "write_failed", text: "The connection to the server is closed." })
           return (reason) => {
             pending.delete(id)
-            if (given.cancellable !== false && terminal === undefined) {
-              wire.send(JsonRpc.notification("notifications/cancelled", { requestId: id, reason }))
+            if (given.cancellable !== false) {
+              write(JsonRpc.notification("notifications/cancelled", { requestId: id, reason }))
             }
-            if (reason === "timeout" && options.onTimeout === "close") {
-              finish(
-                { reason: "timeout", text: `'${given.operation}' got no answer within its deadline.` },
-                given.operation
-              )
+            if (reason === "timeout") {
+              timeoutsInRow += 1
+              if ((given.onTimeout ?? options.onTimeout) === "close" || timeoutsInRow >= MAX_TIMEOUTS_IN_ROW) {
+                finish(
+                  { reason: "timeout", text: `'${given.operation}' got no answer within its deadline.` },
+                  given.operation
+                )
+              }
             }
+            closedRequest()
           }
         }
       )
+    }
 
     const connection: Connection = {
       request: (method, params, given) =>
@@ -396,37 +431,49 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
           const traced =
             sending?.meta === undefined || !options.mayLeave(sending.meta) ? params : inject(params, sending.meta)
           return wire.backlogBytes() > BACKLOG_HIGH_BYTES
-            ? waitForPipe(given).pipe(Effect.zipRight(send(method, traced, given, sending)))
+            ? Effect.flatMap(waitForPipe(given), (deadlineMs) =>
+                send(method, traced, { ...given, deadlineMs }, sending)
+              )
             : send(method, traced, given, sending)
         }),
       notify: (method, params) => {
-        wire.send(JsonRpc.notification(method, params))
+        write(JsonRpc.notification(method, params))
       },
       end: (end) => finish(end),
       ended,
       terminal: () => terminal,
+      openRequests: () => pending.size,
+      idle: Effect.async((resume) => {
+        if (pending.size === 0) return resume(Effect.void)
+        const waiter = (): void => resume(Effect.void)
+        idleWaiters.push(waiter)
+        return Effect.sync(() => {
+          idleWaiters = idleWaiters.filter((one) => one !== waiter)
+        })
+      }),
       oddities,
       batches: false
     }
-    /** A peer that does not read must not make the host queue without end; the wait counts as part of the call. */
-    const waitForPipe = (given: RequestOptions): Effect.Effect<void, ConnectionError> =>
-      wire.drained.pipe(
+    /**
+     * A peer that does not read must not make the host queue without end. The wait is part of the call: the rest of
+     * its time comes back, at least 1 ms.
+     */
+    const waitForPipe = (given: RequestOptions): Effect.Effect<number, ConnectionError> => {
+      const begun = deadlines.now()
+      return wire.drained.pipe(
         Effect.timeoutFail({
           duration: given.deadlineMs,
-          onTimeout: () =>
-            new ConnectionError({
-              code: "SIGIL_CALL_TIMEOUT",
-              reason: "timeout_in_queue",
-              text: `The server '${server}' did not read its input for ${given.deadlineMs} ms; '${given.operation}' was not sent.`,
-              where: { server, operation: given.operation },
-              details: { timeout_ms: given.deadlineMs }
-            })
-        })
+          onTimeout: () => RequestFault.notRead(server, given)
+        }),
+        Effect.map(() => Math.max(1, given.deadlineMs - (deadlines.now() - begun)))
       )
+    }
 
-    wire.listen({ message: onMessage, end: (end) => finish(end) })
+    wire.listen({ message: onMessage, end: (end) => finish(end, end.reason === "closed" ? undefined : suspect()) })
     return connection
   })
+
+const closedEnd: WireEnd = { reason: "closed", text: "The connection is closed." }
 
 const withToken = (params: JsonObject | undefined, token: number): JsonObject => {
   const meta = params === undefined ? undefined : own(params, "_meta")

@@ -81,7 +81,8 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
 /**
  * Runs a callback-style operation inside a deadline.
  *
- * `start` begins the operation and returns what abandons it. It runs once; whichever comes first of its answer,
+ * `start` begins the operation and returns what abandons it; the deadline can be moved back with `extend`, never
+ * forward. It runs once; whichever comes first of its answer,
  * the deadline and interruption wins, and the other two are dropped. On the deadline, and on interruption,
  * `abandon` is called with the reason before the effect ends.
  */
@@ -89,7 +90,10 @@ export const within = <A, E>(
   deadlines: Deadlines,
   ms: number,
   onTimeout: () => E,
-  start: (settle: (answer: Effect.Effect<A, E>) => void) => (reason: "timeout" | "interrupted") => void
+  start: (
+    settle: (answer: Effect.Effect<A, E>) => void,
+    extend: (expiresAt: number) => void
+  ) => (reason: "timeout" | "interrupted") => void
 ): Effect.Effect<A, E> =>
   Effect.async<A, E>((resume) => {
     let settled = false
@@ -101,7 +105,10 @@ export const within = <A, E>(
       if (entry !== undefined) deadlines.remove(entry)
       resume(answer)
     }
-    abandon = start(settle)
+    abandon = start(settle, (expiresAt) => {
+      // The sweeper reads the time when it wakes; a later one needs no waking.
+      if (entry !== undefined && expiresAt > entry.expiresAt) entry.expiresAt = expiresAt
+    })
     if (settled) return undefined
     entry = deadlines.add(ms, () => {
       if (settled) return

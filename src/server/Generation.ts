@@ -33,11 +33,13 @@ import { Transport, type Wire } from "../transport/Transport.ts"
 import type { TransportError } from "../transport/TransportError.ts"
 import type { Admitted } from "./Admission.ts"
 import * as Connection from "./Connection.ts"
-import { listAll } from "./Listing.ts"
+import type { Listing } from "./Listing.ts"
+import * as Lists from "./Lists.ts"
 import * as Notices from "./Notices.ts"
 import * as Roots from "./Roots.ts"
 import { type ConnectionError, type RemoteError, StartError } from "./ServerError.ts"
 import { ServerLog } from "./ServerLog.ts"
+import type { OpenKind } from "./ServerState.ts"
 import { explain } from "./StartDiagnosis.ts"
 
 /** What a server says of itself; self-reported, never a reason for a decision. */
@@ -56,9 +58,14 @@ export interface Generation {
   readonly info: ServerInfo
   readonly capabilities: JsonObject
   readonly instructions: string | undefined
-  /** Raw tool definitions in the server's order; hostile until guarded by the catalogue. */
+  /**
+   * Raw tool definitions in the server's order, as last read whole; hostile until guarded by the catalogue. The array
+   * is another one after the list was read again.
+   */
   readonly tools: ReadonlyArray<Json>
   readonly warnings: ReadonlyArray<string>
+  /** All lists that were read of it. */
+  readonly lists: Lists.Lists
   /** From the start to the last tool page, ms. */
   readonly readyMs: number
   readonly wire: Wire
@@ -73,6 +80,13 @@ export type Needs = Transport | Secrets | ServerLog | HostEnvironment | Random |
 
 /** Sees the wire of a start from its first byte, e.g. to stream the server's stderr. */
 export type OnOpen = (wire: Wire) => void
+
+/** How one generation is opened. */
+export interface OpenOptions {
+  readonly onOpen?: OnOpen
+  /** What it is started for, for the record. */
+  readonly kind?: OpenKind
+}
 
 type StartFailure = ConnectionError | RemoteError | TransportError | StartError
 
@@ -140,7 +154,10 @@ const handshake = (
   })
 
 /** Opens a generation in the current scope. */
-export const open = (admitted: Admitted, onOpen?: OnOpen): Effect.Effect<Generation, StartError, Needs | Scope.Scope> =>
+export const open = (
+  admitted: Admitted,
+  options: OpenOptions = {}
+): Effect.Effect<Generation, StartError, Needs | Scope.Scope> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const transport = yield* Transport
@@ -169,7 +186,8 @@ export const open = (admitted: Admitted, onOpen?: OnOpen): Effect.Effect<Generat
       const record = (
         phase: "pre_spawn" | "post_spawn" | "closed",
         status: "registered" | "startup_failed" | "closed" | "cleanup_incomplete",
-        code?: Code
+        code?: Code,
+        more: { readonly [key: string]: string } = {}
       ) =>
         audit
           .append(
@@ -184,7 +202,10 @@ export const open = (admitted: Admitted, onOpen?: OnOpen): Effect.Effect<Generat
                 mcp_process_coverage: "local_stdio_outside_sandbox",
                 mcp_environment_policy: "isolated",
                 mcp_environment_grant_names: admitted.grants.join(","),
-                mcp_environment_static_fingerprint: environmentFingerprint(admitted.grants)
+                mcp_environment_static_fingerprint: environmentFingerprint(admitted.grants),
+                mcp_environment_live_fingerprint: admitted.environment.fingerprint,
+                mcp_start_kind: options.kind ?? "asked",
+                ...more
               }
             })
           )
@@ -218,11 +239,15 @@ export const open = (admitted: Admitted, onOpen?: OnOpen): Effect.Effect<Generat
             wire.close
           ).pipe(
             Effect.tap(() => log.save(server, secrets.redactText(wire.stderr().text))),
-            Effect.tap((report) => Effect.ignore(record("closed", report.complete ? "closed" : "cleanup_incomplete"))),
+            Effect.tap((report) =>
+              Effect.ignore(
+                record("closed", report.complete ? "closed" : "cleanup_incomplete", undefined, lastWords(live, report))
+              )
+            ),
             Effect.flatMap((report) => Deferred.succeed(cleanup, report))
           )
         )
-        onOpen?.(wire)
+        options.onOpen?.(wire)
         const mayLeave = (value: JsonObject): boolean =>
           declaration.trust.allowSecrets || secrets.containsSecret(value) === undefined
         const notices = Notices.make(secrets.redactText)
@@ -236,6 +261,7 @@ export const open = (admitted: Admitted, onOpen?: OnOpen): Effect.Effect<Generat
           mayLeave,
           stdoutNoise: declaration.stdoutNoise,
           onTimeout: declaration.onTimeout,
+          changedVariable: admitted.environment.changed,
           telemetry
         })
         live = connection
@@ -254,21 +280,16 @@ export const open = (admitted: Admitted, onOpen?: OnOpen): Effect.Effect<Generat
         )
         session = yield* Spans.openSession
         const info = { name: secrets.redactText(agreed.info.name), version: secrets.redactText(agreed.info.version) }
-        const listing = Notices.declares(agreed.capabilities, "tools")
+        const lists = Lists.make(connection, server)
+        const first = Notices.declares(agreed.capabilities, "tools")
           ? yield* Spans.operation(
               telemetry,
               "tools/list",
-              listAll(connection, {
-                server,
-                method: "tools/list",
-                member: "tools",
-                remainingMs: remaining,
-                deadlineField: "startup_timeout_secs"
-              })
+              lists.read("tools", { remainingMs: remaining, deadlineField: "startup_timeout_secs" })
             )
-          : { items: [], warnings: [] }
+          : noTools
         if (
-          listing.items.length === 0 &&
+          first.items.length === 0 &&
           !Notices.declares(agreed.capabilities, "resources") &&
           !Notices.declares(agreed.capabilities, "prompts")
         ) {
@@ -286,8 +307,13 @@ export const open = (admitted: Admitted, onOpen?: OnOpen): Effect.Effect<Generat
           connection,
           ...agreed,
           info,
-          tools: listing.items,
-          warnings: [...declaration.warnings, ...listing.warnings],
+          lists,
+          get tools() {
+            return (lists.known("tools") ?? noTools).items
+          },
+          get warnings() {
+            return [...declaration.warnings, ...(lists.known("tools") ?? noTools).warnings]
+          },
           readyMs: clock.unsafeCurrentTimeMillis() - begun,
           wire,
           notices,
@@ -311,6 +337,21 @@ export const open = (admitted: Admitted, onOpen?: OnOpen): Effect.Effect<Generat
       return yield* startError(failure.value, admitted, host, secrets, seen, report)
     })
   )
+
+const noTools: Listing = { items: [], warnings: [] }
+
+/** What the end record says of a generation's manners: counts and reasons of sigil's own, nothing a server wrote. */
+const lastWords = (connection: Connection.Connection | undefined, report: CleanupReport) => {
+  const oddities = connection?.oddities
+  return {
+    mcp_end_reason: connection?.terminal()?.end.reason ?? "closed",
+    mcp_noise_lines: String(oddities?.noiseLines ?? 0),
+    mcp_odd_messages: String(oddities?.strayMessages ?? 0),
+    mcp_idle_messages: String(oddities?.idleMessages ?? 0),
+    mcp_declined_methods: String(oddities?.declined.size ?? 0),
+    ...(report.complete ? {} : { mcp_survivor_pids: report.survivors.map(({ pid }) => pid).join(",") })
+  }
+}
 
 /** The failure of a start with everything that helps: stderr, lacking variables, what cleanup left. */
 const startError = (
@@ -347,7 +388,13 @@ const startError = (
       ...failure.details,
       stderr_tail: help.tail,
       lacking_variables: help.lacking,
-      ...(report === undefined ? {} : { cleanup_completed: report.complete, survivors: report.survivors })
+      ...(report === undefined
+        ? {}
+        : {
+            cleanup_completed: report.complete,
+            survivors: report.survivors,
+            ...(report.complete ? {} : { cleanup_reason: report.reason ?? "unconfirmed" })
+          })
     }
   })
 }

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { MIB } from "../base/Units.ts"
 import { stringify } from "../protocol/Codec.ts"
+import { ErrorCode } from "../protocol/JsonRpc.ts"
 import type { Connection } from "./Connection.ts"
 import { ConnectionError, type RemoteError } from "./ServerError.ts"
 
@@ -48,27 +49,42 @@ export const listAll = (
     const seen = new Set<string>()
     let bytes = 0
     let cursor: string | undefined
+    let restarted = false
 
-    const exceed = (what: string, limit: number): ConnectionError => {
-      const text = `'${method}' of server '${server}' has more than ${limit} ${what}.`
-      connection.end({ reason: "list_limit", text, details: { limit } })
-      return new ConnectionError({
+    // Nothing more is asked for, so the connection is unharmed: the list fails, not the server.
+    const exceed = (what: string, limit: number): ConnectionError =>
+      new ConnectionError({
         code: "SIGIL_LIMIT_EXCEEDED",
         reason: "list_limit",
-        text,
+        text: `'${method}' of server '${server}' has more than ${limit} ${what}.`,
         where: { server, operation: method },
         details: { limit, what }
       })
-    }
 
     for (let page = 1; ; page += 1) {
       if (page > MAX_PAGES) return yield* exceed("pages", MAX_PAGES)
       const params: JsonObject = cursor === undefined ? {} : { cursor }
-      const result = yield* connection.request(method, params, {
-        deadlineMs: Math.max(1, request.remainingMs()),
-        operation: method,
-        deadlineField: request.deadlineField
-      })
+      const answer = yield* Effect.either(
+        connection.request(method, params, {
+          deadlineMs: Math.max(1, request.remainingMs()),
+          operation: method,
+          deadlineField: request.deadlineField,
+          // A list that does not come marks its surface; a start that fails by it ends the connection anyway.
+          onTimeout: "keep"
+        })
+      )
+      if (answer._tag === "Left") {
+        const error = answer.left
+        const refused = error._tag === "RemoteError" && error.rpcCode === ErrorCode.invalidParams
+        if (!refused || cursor === undefined || restarted) return yield* error
+        // The server forgot where it was: once more from the start (K section 9.13).
+        restarted = true
+        cursor = undefined
+        items.length = 0
+        seen.clear()
+        continue
+      }
+      const result = answer.right
       const part = own(result, member)
       if (!Array.isArray(part)) {
         return yield* new ConnectionError({

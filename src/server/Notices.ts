@@ -36,8 +36,6 @@ export interface Notices {
   readonly listen: (listener: (notice: Notice) => void) => () => void
   /** The kept log messages, oldest first. */
   readonly messages: () => ReadonlyArray<LogMessage>
-  /** Surfaces whose list changed since it was read. */
-  readonly stale: () => ReadonlySet<string>
 }
 
 const textOf = (data: Json | undefined): string => {
@@ -52,14 +50,12 @@ const textOf = (data: Json | undefined): string => {
 /** Notices whose texts go through `redact`. */
 export const make = (redact: (text: string) => string): Notices => {
   const kept: Array<LogMessage> = []
-  const stale = new Set<string>()
   const listeners = new Set<(notice: Notice) => void>()
   const tell = (notice: Notice): void => {
     for (const listener of listeners) listener(notice)
   }
   return {
     messages: () => kept,
-    stale: () => stale,
     listen: (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -84,7 +80,6 @@ export const make = (redact: (text: string) => string): Notices => {
       }
       const changed = /^notifications\/(tools|resources|prompts)\/list_changed$/.exec(method)?.[1]
       if (changed === "tools" || changed === "resources" || changed === "prompts") {
-        stale.add(changed)
         tell({ _tag: "ListChanged", surface: changed })
       }
     }

@@ -1,40 +1,37 @@
 /**
  * All servers of one runtime: at most one live generation each, every start through admission.
  *
- * Starting is transactional: a generation is registered only when it is complete; a failure leaves nothing.
- * Concurrent requests for one server share one start. Closing the registry's scope closes every generation;
- * `closeAll` does it early and returns the evidence, which a command needs for its exit code.
+ * Each server has a supervisor of its own (`Supervisor.ts`), made when the server is first asked for. A generation is
+ * registered only when it is complete, and a failed start leaves nothing. Closing the registry's scope ends every
+ * server; `closeAll` does it early and returns the evidence, which a command needs for its exit code.
  */
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as ExecutionStrategy from "effect/ExecutionStrategy"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
-import type { ConfigError } from "../config/ConfigError.ts"
-import { Configuration, type ConfigSnapshot } from "../config/Configuration.ts"
-import { type Entry, nameOf } from "../config/ServerDeclaration.ts"
-import type { CleanupReport } from "../platform/CleanupReport.ts"
 import { admissionRefused } from "../audit/AuditEntries.ts"
 import { AuditLog } from "../audit/AuditLog.ts"
 import { near } from "../base/Near.ts"
+import type { ConfigError } from "../config/ConfigError.ts"
+import { Configuration, type ConfigSnapshot } from "../config/Configuration.ts"
+import { type Entry, nameOf } from "../config/ServerDeclaration.ts"
+import { Random } from "../platform/Random.ts"
 import * as Spans from "../telemetry/Spans.ts"
-import { Admission, type Refusal, type Verdict } from "./Admission.ts"
+import { Admission, type Verdict } from "./Admission.ts"
+import * as EagerStart from "./EagerStart.ts"
 import * as Generation from "./Generation.ts"
-import { AdmissionError, type StartError } from "./ServerError.ts"
+import { RunGate } from "./RunGate.ts"
+import { AdmissionError, type RequiredServersError } from "./ServerError.ts"
+import type { ActivationError } from "./StartFailure.ts"
+import * as Supervisor from "./Supervisor.ts"
 
-/** Starts at a time: at least this many stdio servers (spec section 7). */
+export type { ActivationError } from "./StartFailure.ts"
+export type { AskOptions, ServerCleanup, ServerStatus } from "./Supervisor.ts"
+
+/** Starts at a time: at least this many stdio servers, and exactly this many remote ones (spec section 7). */
 const MIN_STARTS = 4
-
-/** How a server's last generation ended. */
-export interface ServerCleanup {
-  readonly server: string
-  readonly report: CleanupReport
-}
-
-/** Why a server could not be made ready. */
-export type ActivationError = Refusal | StartError
+const REMOTE_STARTS = 20
 
 /** All servers of one runtime. */
 export class Registry extends Context.Tag("sigil/server/Registry")<
@@ -44,41 +41,57 @@ export class Registry extends Context.Tag("sigil/server/Registry")<
     readonly snapshot: ConfigSnapshot
     /** The entry of an exact name; `SIGIL_UNKNOWN_SERVER` with near names otherwise. */
     readonly find: (name: string) => Effect.Effect<Entry, AdmissionError>
-    /** The live generation of a server, started through admission when there is none. */
+    /** The live generation of a server, started through admission when there is none. Strict, whatever happened before. */
     readonly activate: (
       name: string,
-      options?: { readonly onOpen?: Generation.OnOpen; readonly networkApproved?: boolean }
+      options?: Supervisor.AskOptions
     ) => Effect.Effect<Generation.Generation, ActivationError>
-    /** Whether a server's start waits for its turn behind others (`activating (queued)`, spec section 7). */
-    readonly isQueued: (name: string) => boolean
+    /**
+     * The generation for a call: starts a server that was not asked for yet, hurries a restart that is due, and fails
+     * at once with the first cause for a server that is down for good.
+     */
+    readonly acquire: (
+      name: string,
+      options?: Supervisor.AskOptions
+    ) => Effect.Effect<Generation.Generation, ActivationError>
+    /** Replaces the live generation of a server and succeeds when the old one is gone (spec section 7). */
+    readonly refresh: (
+      name: string,
+      options?: Supervisor.AskOptions
+    ) => Effect.Effect<Generation.Generation, ActivationError>
+    /**
+     * Starts every enabled eager server, the required ones as one transaction. For a face that must not wait, fork it:
+     * `status` tells how far each is.
+     */
+    readonly startEager: Effect.Effect<EagerStart.EagerReport, RequiredServersError>
+    /** What a server is doing; `deferred` for one that nobody asked for, known or not. */
+    readonly status: (name: string) => Supervisor.ServerStatus
+    /** Calls the listener with a server's name after each change of its state; returns what stops it. */
+    readonly onChange: (listener: (name: string) => void) => () => void
+    /** Reads changed lists again now. A run calls it between two of its steps. */
+    readonly settleLists: Effect.Effect<void>
     /** The verdict of each gate for a server; starts nothing. */
     readonly explain: (name: string) => Effect.Effect<ReadonlyArray<Verdict>, AdmissionError>
-    /** Closes every generation; the reports in the order of starts. */
-    readonly closeAll: Effect.Effect<ReadonlyArray<ServerCleanup>>
+    /** Ends one server; its cleanups since they were last asked for. */
+    readonly close: (name: string) => Effect.Effect<ReadonlyArray<Supervisor.ServerCleanup>>
+    /** Ends every server; all cleanups since they were last asked for, restarts and refreshes included. */
+    readonly closeAll: Effect.Effect<ReadonlyArray<Supervisor.ServerCleanup>>
   }
 >() {}
-
-/** A start under way or done, with the scope that owns it. */
-interface Slot {
-  /** Whether its turn to start has come; the budget of the start counts from then. */
-  turn: boolean
-  /** Set when the start is done. */
-  generation?: Generation.Generation
-  readonly scope: Scope.CloseableScope
-  readonly started: Deferred.Deferred<Generation.Generation, ActivationError>
-}
 
 const make = (startsAtATime: number) =>
   Effect.gen(function* () {
     const configuration = yield* Configuration
     const admission = yield* Admission
     const audit = yield* AuditLog
-    const outer = yield* Effect.scope
+    const random = yield* Random
+    const gate = yield* RunGate
     const context = Spans.withoutSpan(yield* Effect.context<Generation.Needs>())
     const snapshot = yield* configuration.load
-    const slots = new Map<string, Slot>()
-    const incomplete: Array<ServerCleanup> = []
-    const turns = yield* Effect.makeSemaphore(startsAtATime)
+    const supervisors = new Map<string, Supervisor.Supervisor>()
+    const listeners = new Set<(name: string) => void>()
+    const localTurns = yield* Effect.makeSemaphore(startsAtATime)
+    const remoteTurns = yield* Effect.makeSemaphore(REMOTE_STARTS)
 
     const find = (name: string): Effect.Effect<Entry, AdmissionError> => {
       const entry = snapshot.servers.find((candidate) => nameOf(candidate) === name)
@@ -94,14 +107,16 @@ const make = (startsAtATime: number) =>
       })
     }
 
-    const start = (entry: Entry, slot: Slot, onOpen: Generation.OnOpen | undefined, networkApproved: boolean) =>
-      Spans.admission(nameOf(entry), admission.admit(entry, { snapshot, networkApproved })).pipe(
+    const start: Supervisor.Surroundings["start"] = (entry, { kind, networkApproved, onOpen, onTurn }) => {
+      const server = nameOf(entry)
+      const turns = entry._tag === "Valid" && entry.declaration.endpoint._tag === "remote" ? remoteTurns : localTurns
+      return Spans.admission(server, admission.admit(entry, { snapshot, networkApproved })).pipe(
         Effect.tapError((refusal) =>
           // The refusal stands whether or not it can be put on record.
           Effect.ignore(
             audit.append(
               admissionRefused({
-                server: nameOf(entry),
+                server,
                 gate: refusal.where?.operation ?? "declaration",
                 code: refusal.code,
                 reason: refusal.reason,
@@ -114,87 +129,115 @@ const make = (startsAtATime: number) =>
         Effect.flatMap((admitted) =>
           turns.withPermits(1)(
             Effect.suspend(() => {
-              slot.turn = true
-              return Generation.open(admitted, onOpen)
+              onTurn()
+              return Generation.open(admitted, {
+                ...(onOpen === undefined ? {} : { onOpen }),
+                ...(kind === undefined ? {} : { kind })
+              })
             })
           )
         ),
-        Scope.extend(slot.scope),
-        Effect.provide(context),
-        (whole) => Spans.start(nameOf(entry), whole)
+        // The registry's own scope is in its context, too; what is started belongs to the scope of its supervisor.
+        (whole) => Effect.flatMap(Effect.scope, (scope) => Effect.provide(Scope.extend(whole, scope), context)),
+        (whole) => Spans.start(server, whole)
       )
-
-    const activate = (
-      name: string,
-      options?: { readonly onOpen?: Generation.OnOpen; readonly networkApproved?: boolean }
-    ): Effect.Effect<Generation.Generation, ActivationError> => {
-      const ready = slots.get(name)?.generation
-      // The common case of every call but the first.
-      if (ready !== undefined && ready.connection.terminal() === undefined) return Effect.succeed(ready)
-      return ensure(name, options)
     }
-    const ensure = (
-      name: string,
-      options?: { readonly onOpen?: Generation.OnOpen; readonly networkApproved?: boolean }
-    ): Effect.Effect<Generation.Generation, ActivationError> =>
-      Effect.uninterruptibleMask((restore) =>
-        Effect.gen(function* () {
-          const entry = yield* find(name)
-          const open = slots.get(name)
-          if (open !== undefined) {
-            const generation = yield* restore(Deferred.await(open.started))
-            if (generation.connection.terminal() === undefined) return generation
-            // A closed generation is never reused (spec section 7).
-            yield* retire(name, open)
-          }
-          const slot: Slot = {
-            turn: false,
-            scope: yield* Scope.fork(outer, ExecutionStrategy.sequential),
-            started: yield* Deferred.make<Generation.Generation, ActivationError>()
-          }
-          slots.set(name, slot)
-          const exit = yield* Effect.exit(
-            restore(start(entry, slot, options?.onOpen, options?.networkApproved ?? false))
-          )
-          if (Exit.isSuccess(exit)) slot.generation = exit.value
-          yield* Deferred.done(slot.started, exit)
-          if (Exit.isFailure(exit)) {
-            slots.delete(name)
-            yield* Scope.close(slot.scope, exit)
-          }
-          return yield* exit
+
+    const runtime = yield* Effect.runtime<never>()
+    const around: Supervisor.Surroundings = {
+      runtime: Runtime.make({ ...runtime, context: Spans.withoutSpan(runtime.context) }),
+      start,
+      jitter: random.fraction,
+      isIdle: () => gate.openRuns() === 0,
+      onChange: (name) => {
+        for (const listener of listeners) listener(name)
+      }
+    }
+    const supervisorOf = (name: string): Effect.Effect<Supervisor.Supervisor, AdmissionError> => {
+      const known = supervisors.get(name)
+      if (known !== undefined) return Effect.succeed(known)
+      return Effect.flatMap(find(name), (entry) =>
+        Effect.map(Supervisor.make(entry, around), (made) => {
+          const first = supervisors.get(name) ?? made
+          supervisors.set(name, first)
+          return first
         })
       )
+    }
+    const withSupervisor =
+      (use: (supervisor: Supervisor.Supervisor) => Effect.Effect<Generation.Generation, ActivationError>) =>
+      (name: string): Effect.Effect<Generation.Generation, ActivationError> => {
+        const live = supervisors.get(name)?.live()
+        // The common case of every call but the first.
+        return live === undefined ? Effect.flatMap(supervisorOf(name), use) : Effect.succeed(live)
+      }
+    const close = (supervisor: Supervisor.Supervisor) => Effect.map(supervisor.stop, () => supervisor.takeCleanups())
 
-    const retire = (name: string, slot: Slot): Effect.Effect<ServerCleanup | undefined> =>
-      Effect.gen(function* () {
-        if (slots.get(name) === slot) slots.delete(name)
-        yield* Scope.close(slot.scope, Exit.void)
-        const exit = yield* Effect.exit(Deferred.await(slot.started))
-        if (Exit.isFailure(exit)) return undefined
-        const cleanup = { server: name, report: yield* Deferred.await(exit.value.cleanup) }
-        if (!cleanup.report.complete) incomplete.push(cleanup)
-        return cleanup
+    const forget = gate.onIdle(() => {
+      for (const supervisor of supervisors.values()) supervisor.onIdle()
+    })
+    yield* Effect.addFinalizer(() =>
+      Effect.suspend(() => {
+        forget()
+        return Effect.forEach([...supervisors.values()], (supervisor) => supervisor.dispose, {
+          concurrency: "unbounded",
+          discard: true
+        })
       })
+    )
+
+    const startEager = Effect.suspend(() =>
+      EagerStart.startAll(
+        snapshot.servers.flatMap((entry): ReadonlyArray<EagerStart.Member> => {
+          if (entry._tag === "Broken" || entry.declaration.startup !== "eager" || !entry.declaration.enabled) return []
+          const { name, required } = entry.declaration
+          return [
+            {
+              name,
+              required,
+              activate: Effect.flatMap(supervisorOf(name), (supervisor) => supervisor.activate()),
+              stop: Effect.flatMap(Effect.orDie(supervisorOf(name)), close)
+            }
+          ]
+        })
+      )
+    )
 
     return Registry.of({
       snapshot,
       find,
-      activate,
-      isQueued: (name) => slots.get(name)?.turn === false,
+      activate: (name, options) => withSupervisor((supervisor) => supervisor.activate(options))(name),
+      acquire: (name, options) => withSupervisor((supervisor) => supervisor.acquire(options))(name),
+      refresh: (name, options) => Effect.flatMap(supervisorOf(name), (supervisor) => supervisor.refresh(options)),
+      startEager,
+      status: (name) => supervisors.get(name)?.status() ?? { state: "deferred" },
+      onChange: (listener) => {
+        listeners.add(listener)
+        return () => listeners.delete(listener)
+      },
+      settleLists: Effect.suspend(() =>
+        Effect.forEach([...supervisors.values()], (supervisor) => supervisor.settleLists, {
+          concurrency: "unbounded",
+          discard: true
+        })
+      ),
       explain: (name) =>
         Effect.flatMap(find(name), (entry) => admission.explain(entry, { snapshot, networkApproved: false })),
-      closeAll: Effect.gen(function* () {
-        const earlier = incomplete.splice(0)
-        const open = [...slots]
-        const reports = yield* Effect.forEach(open, ([name, slot]) => retire(name, slot), { concurrency: "unbounded" })
-        return [...earlier, ...reports.filter((report) => report !== undefined)]
-      }).pipe(Effect.uninterruptible)
+      close: (name) => {
+        const supervisor = supervisors.get(name)
+        return supervisor === undefined ? Effect.succeed([]) : Effect.uninterruptible(close(supervisor))
+      },
+      closeAll: Effect.suspend(() =>
+        Effect.forEach([...supervisors.values()], close, { concurrency: "unbounded" })
+      ).pipe(
+        Effect.map((reports) => reports.flat()),
+        Effect.uninterruptible
+      )
     })
   })
 
 /** The registry of one runtime. Fails when the configuration itself cannot be read. */
 export const layer = (
   cores: number
-): Layer.Layer<Registry, ConfigError, Configuration | Admission | Generation.Needs> =>
+): Layer.Layer<Registry, ConfigError, Configuration | Admission | RunGate | Generation.Needs> =>
   Layer.scoped(Registry, make(Math.max(MIN_STARTS, 2 * cores)))

@@ -19,6 +19,19 @@ export class StartError extends Schema.TaggedError<StartError>("sigil/StartError
   }
 }
 
+/**
+ * A set of required servers could not be made ready, so all of the set were taken back. The caller ends the run, or
+ * mends what `failures` name.
+ */
+export class RequiredServersError extends Schema.TaggedError<RequiredServersError>("sigil/RequiredServersError")(
+  "RequiredServersError",
+  failureFields
+) {
+  override get message(): string {
+    return this.text
+  }
+}
+
 /** A request did not get its answer: deadline, limit, protocol fault or a lost connection. */
 export class ConnectionError extends Schema.TaggedError<ConnectionError>("sigil/ConnectionError")(
   "ConnectionError",

@@ -20,8 +20,8 @@ const limits = new Set([
   "message_limit",
   "cumulative_bytes_limit",
   "stderr_limit",
-  "list_limit",
-  "nesting_limit"
+  "nesting_limit",
+  "backlog_limit"
 ])
 const faults = new Set([
   "invalid_utf8",
@@ -39,6 +39,29 @@ export const codeOf = (end: WireEnd): Code => {
   return end.reason === "environment_binding_changed" ? "SIGIL_ENVIRONMENT_CHANGED" : "SIGIL_CONNECTION_LOST"
 }
 
+const detailsOf = (end: WireEnd): { readonly [key: string]: unknown } => ({
+  connection_state: "closed",
+  retry_action: "refresh_mcp_server",
+  terminal_cause: end.reason,
+  retryable: false,
+  ...end.details,
+  ...(end.exit === undefined ? {} : { exit_code: end.exit.code, exit_signal: end.exit.signal })
+})
+
+/** The error of whoever wants a server that ended and is not started again by itself. */
+export const downFor = (server: string, terminal: Terminal): ConnectionError => {
+  const { culprit, end } = terminal
+  const by = culprit === undefined ? "" : ` The call that ended it was '${culprit}'.`
+  return new ConnectionError({
+    code: codeOf(end),
+    reason: end.reason,
+    text: `The server '${server}' is down: ${end.text}${by}`,
+    fix: `Refresh '${server}' to start it again.`,
+    where: { server },
+    details: detailsOf(end)
+  })
+}
+
 /** The error of one waiter. */
 export const faultFor = (server: string, terminal: Terminal, operation: string): ConnectionError => {
   const { end, culprit } = terminal
@@ -48,13 +71,6 @@ export const faultFor = (server: string, terminal: Terminal, operation: string):
     reason: end.reason,
     text: `'${operation}' on server '${server}' failed: ${end.text}${by}`,
     where: { server, operation },
-    details: {
-      connection_state: "closed",
-      retry_action: "refresh_mcp_server",
-      terminal_cause: end.reason,
-      retryable: false,
-      ...end.details,
-      ...(end.exit === undefined ? {} : { exit_code: end.exit.code, exit_signal: end.exit.signal })
-    }
+    details: detailsOf(end)
   })
 }

@@ -14,6 +14,7 @@ import type { AuditError } from "../audit/AuditError.ts"
 import { near } from "../base/Near.ts"
 import { type Json, type JsonObject, own } from "../base/Json.ts"
 import { SECOND_MS } from "../base/Units.ts"
+import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
 import { deeperThan, MAX_NESTING } from "../protocol/Codec.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import { StateDirectory, type StateError } from "../policy/StateDirectory.ts"
@@ -78,7 +79,7 @@ export class Pipeline extends Context.Tag("sigil/tools/Pipeline")<
   }
 >() {}
 
-/** Per generation: its catalogue and the validators compiled so far. */
+/** Per tool list of a generation: its catalogue and the validators compiled so far. */
 interface Prepared {
   readonly tools: ReadonlyArray<CatalogTool>
   readonly byName: ReadonlyMap<string, CatalogTool>
@@ -92,10 +93,12 @@ const make = Effect.gen(function* () {
   const records = yield* CallRecords
   const state = yield* StateDirectory
   const clock = yield* Effect.clock
-  const prepared = new WeakMap<Generation, Prepared>()
+  /** By the list itself: a server that changes its tools gets a catalogue of its new ones. */
+  const prepared = new WeakMap<Generation["tools"], Prepared>()
 
   const prepare = (generation: Generation): Prepared => {
-    const known = prepared.get(generation)
+    const list = generation.tools
+    const known = prepared.get(list)
     if (known !== undefined) return known
     const tools = catalogue([generation])
     const byName = new Map<string, CatalogTool>()
@@ -103,7 +106,7 @@ const make = Effect.gen(function* () {
     // The exact name wins over a visible one, and the first of two equal names over its quarantined twin.
     for (const tool of tools.toReversed()) byName.set(tool.name, tool)
     const fresh: Prepared = { tools, byName, validators: new Map() }
-    prepared.set(generation, fresh)
+    prepared.set(list, fresh)
     return fresh
   }
 
@@ -215,14 +218,15 @@ const make = Effect.gen(function* () {
 
   const deadlineOf = (generation: Generation, tool: string, asked: number | undefined) => {
     const { declaration } = generation
-    if (asked !== undefined) return { deadlineMs: asked, deadlineField: "--timeout" }
+    if (asked !== undefined) return { deadlineMs: asked, deadlineField: "--timeout", ...idleBudget(declaration) }
     const own = Object.hasOwn(declaration.toolTimeoutsMs, tool) ? declaration.toolTimeoutsMs[tool] : undefined
     return own === undefined
       ? {
           deadlineMs: declaration.toolTimeoutMs,
-          deadlineField: declaration.format === "toml" ? "tool_timeout_secs" : "timeout"
+          deadlineField: declaration.format === "toml" ? "tool_timeout_secs" : "timeout",
+          ...idleBudget(declaration)
         }
-      : { deadlineMs: own, deadlineField: `tool_timeouts.${tool}` }
+      : { deadlineMs: own, deadlineField: `tool_timeouts.${tool}`, ...idleBudget(declaration) }
   }
 
   const outcomeOf = (
@@ -251,13 +255,14 @@ const make = Effect.gen(function* () {
     record: CallRecord
   ): Effect.Effect<CallOutcome, CallError> =>
     Effect.flatMap(records.leaving(record, generation, args, { secretDetected: false, sent: true }), () => {
+      if (generation.connection.terminal() !== undefined) return moved(caller, request, tool, args, record)
       const begun = clock.unsafeCurrentTimeMillis()
-      const { deadlineMs, deadlineField } = deadlineOf(generation, tool.name, request.timeoutMs)
+      const deadline = deadlineOf(generation, tool.name, request.timeoutMs)
       const operation = `tools/call ${tool.name}`
       const options =
         caller.onProgress === undefined
-          ? { deadlineMs, deadlineField, operation }
-          : { deadlineMs, deadlineField, operation, onProgress: caller.onProgress }
+          ? { ...deadline, operation }
+          : { ...deadline, operation, onProgress: caller.onProgress }
       return Effect.flatMap(
         generation.connection.request("tools/call", { name: tool.name, arguments: args }, options),
         (raw): Effect.Effect<CallOutcome, CallError> => {
@@ -286,7 +291,29 @@ const make = Effect.gen(function* () {
       yield* gates
         .secrets(record.subject, generation, args)
         .pipe(Effect.tapError(() => records.leaving(record, generation, args, { secretDetected: true, sent: false })))
-      return yield* send(caller, request, generation, tool, args, record)
+      if (generation.connection.terminal() === undefined) {
+        return yield* send(caller, request, generation, tool, args, record)
+      }
+      return yield* moved(caller, request, tool, args, record)
+    })
+
+  /**
+   * The generation went while somebody was asked or a record was written. Nothing was sent, so the call goes to the
+   * next one: at once when the tool is what it was, through the gates again when it is not.
+   */
+  const moved = (
+    caller: Caller,
+    request: CallRequest,
+    tool: CatalogTool,
+    args: JsonObject,
+    record: CallRecord
+  ): Effect.Effect<CallOutcome, CallError> =>
+    Effect.gen(function* () {
+      const next = yield* activate(request)
+      const same = yield* resolve(next, request.tool)
+      return yield* JSON.stringify(same.definition) === JSON.stringify(tool.definition)
+        ? send(caller, request, next, same, args, record)
+        : stepwise(caller, request, next, same, record)
     })
 
   /**
@@ -373,7 +400,7 @@ const make = Effect.gen(function* () {
   }
 
   const activate = (request: CallRequest): Effect.Effect<Generation, ActivationError> =>
-    registry.activate(request.server, request.onOpen === undefined ? {} : { onOpen: request.onOpen })
+    registry.acquire(request.server, request.onOpen === undefined ? {} : { onOpen: request.onOpen })
 
   return Pipeline.of({
     tools: (server, onOpen) =>
@@ -415,6 +442,10 @@ const tooDeep = (tool: CatalogTool): ConnectionError =>
     where: { server: tool.server, tool: tool.name, operation: `tools/call ${tool.name}` },
     details: { limit: MAX_NESTING }
   })
+
+/** With `timeout_mode = "idle"` progress starts a deadline anew, up to the hard maximum (spec section 7). */
+export const idleBudget = ({ timeoutMode, toolTimeoutMaxMs }: ServerDeclaration) =>
+  timeoutMode === "idle" ? { idleMaxMs: toolTimeoutMaxMs, idleMaxField: "tool_timeout_max_secs" } : {}
 
 /** Seconds as the ms of a call deadline: 0 or negative is the default of 30 s, at most 24 h (spec section 7). */
 export const deadlineFromSeconds = (seconds: number): number =>

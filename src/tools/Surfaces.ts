@@ -16,7 +16,6 @@ import { deeperThan, MAX_NESTING } from "../protocol/Codec.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import { StateDirectory } from "../policy/StateDirectory.ts"
 import type { Generation, OnOpen } from "../server/Generation.ts"
-import { listAll } from "../server/Listing.ts"
 import { declares, type Level } from "../server/Notices.ts"
 import { Registry } from "../server/Registry.ts"
 import { ConnectionError } from "../server/ServerError.ts"
@@ -26,7 +25,7 @@ import { type CallRecord, CallRecords, endOf } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
 import { Gates, type Subject } from "./Gates.ts"
 import { sanitise, visibleNames } from "./Naming.ts"
-import type { CallError } from "./Pipeline.ts"
+import { type CallError, idleBudget } from "./Pipeline.ts"
 import { misshapen } from "../protocol/ResultShape.ts"
 
 /** The lists a server may have besides its tools. */
@@ -161,12 +160,6 @@ const operations = {
   }
 } as const satisfies { readonly [name: string]: Operation }
 
-const members: { readonly [kind in ListKind]: string } = {
-  resources: "resources",
-  templates: "resourceTemplates",
-  prompts: "prompts"
-}
-
 const make = Effect.gen(function* () {
   const registry = yield* Registry
   const secrets = yield* Secrets
@@ -209,7 +202,7 @@ const make = Effect.gen(function* () {
   const admit = (caller: Caller, request: SurfaceRequest, operation: Operation, args: JsonObject) =>
     Effect.gen(function* () {
       yield* state.ready
-      const generation = yield* registry.activate(
+      const generation = yield* registry.acquire(
         request.server,
         request.onOpen === undefined ? {} : { onOpen: request.onOpen }
       )
@@ -296,6 +289,7 @@ const make = Effect.gen(function* () {
         generation.connection
           .request(operation.method, params, {
             ...deadline(generation, request),
+            ...idleBudget(generation.declaration),
             operation: operation.method,
             ...(caller.onProgress === undefined ? {} : { onProgress: caller.onProgress })
           })
@@ -331,10 +325,7 @@ const make = Effect.gen(function* () {
         const end = clock.unsafeCurrentTimeMillis() + deadlineMs
         const listing = yield* recorded(
           record,
-          listAll(generation.connection, {
-            server: request.server,
-            method: operation.method,
-            member: members[request.kind],
+          generation.lists.read(request.kind, {
             remainingMs: () => end - clock.unsafeCurrentTimeMillis(),
             deadlineField
           })
@@ -427,7 +418,7 @@ const make = Effect.gen(function* () {
       ),
     setLevel: (request) =>
       Effect.gen(function* () {
-        const generation = yield* registry.activate(request.server)
+        const generation = yield* registry.acquire(request.server)
         const operation: Operation = {
           method: "logging/setLevel",
           part: "logging",

@@ -188,7 +188,8 @@ const open = (request: OpenRequest) =>
       cwd: request.plan.cwd,
       env: request.plan.env,
       generation: request.generation,
-      graceMs: request.plan.graceMs
+      graceMs: request.plan.graceMs,
+      ...(request.plan.launcher === undefined ? {} : { launcher: request.plan.launcher })
     }).pipe(
       Effect.mapError(
         (error) =>

@@ -358,13 +358,13 @@ describe("what entries decode to", () => {
   it.each([
     ['{"url":"https://h/"}', ["transport"]],
     ['{"url":"https://h/","oauth":{}}', ["transport", "oauth"]],
-    ['{"command":"x","isolation":"pidns"}', ["isolation"]],
+    ['{"command":"x","isolation":"pidns"}', []],
     ['{"command":"x","share":"per_client"}', ["share"]],
     ['{"command":"x","protocol":"2026-07-28"}', ["protocol"]],
-    ['{"command":"x","timeoutMode":"idle"}', ["timeout_mode"]],
-    ['{"command":"x","restart":"on_failure"}', ["restart"]],
+    ['{"command":"x","timeoutMode":"idle"}', []],
+    ['{"command":"x","restart":"on_failure"}', []],
     ['{"command":"x","restart":"never"}', []],
-    ['{"command":"x","refresh":"exclusive"}', ["refresh"]],
+    ['{"command":"x","refresh":"exclusive"}', []],
     ['{"command":"x","env_mode":"inherit_all"}', ["env_mode"]],
     ['{"command":"x","on_timeout":"keep","stdout_noise":"skip","cwd":"sub","retries":0}', []]
   ])("says what %s needs that is missing", (body, fields) => {

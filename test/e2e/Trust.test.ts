@@ -101,7 +101,7 @@ describe("an approval", () => {
   })
 
   it("of a server that cannot start says so", async () => {
-    project.write(".mcp.json", { mcpServers: { a: { ...server, isolation: "pidns" } } })
+    project.write(".mcp.json", { mcpServers: { a: { ...server, share: "per_client" } } })
     const { stdout } = await project.run(["mcp", "approve", "a"])
     assert.include(stdout, "It still does not start")
   })

@@ -300,4 +300,168 @@ describe("Connection", () => {
       assert.include(error.text, "gone")
     })
   )
+
+  it.scoped("with an idle deadline lives on progress of that very call, up to the hard maximum", () =>
+    Effect.gen(function* () {
+      const { server, link } = silent()
+      const connection = yield* connect(server)
+      const idle = { ...request("slow", 1_000), idleMaxMs: 5_000, idleMaxField: "tool_timeout_max_secs" }
+      const fiber = yield* Effect.fork(Effect.flip(connection.request("slow", {}, idle)))
+      yield* settle
+      for (let turn = 0; turn < 4; turn += 1) {
+        yield* TestClock.adjust(900)
+        link().send({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: turn } })
+        yield* settle
+      }
+      assert.equal(connection.openRequests(), 1)
+      // Progress of another call does not count.
+      link().send({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 9, progress: 1 } })
+      yield* settle
+      for (let turn = 0; turn < 2; turn += 1) {
+        yield* TestClock.adjust(700)
+        link().send({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: "1", progress: 9 } })
+        yield* settle
+      }
+      const error = yield* Fiber.join(fiber)
+      assert.equal(error.where?.field, "tool_timeout_max_secs")
+      assert.include(error.text, "within 5000 ms in all")
+    })
+  )
+
+  it.scoped("with an idle deadline ends a call that goes quiet, and says that it was the quiet", () =>
+    Effect.gen(function* () {
+      const { server, link } = silent()
+      const connection = yield* connect(server)
+      const idle = { ...request("slow", 1_000), idleMaxMs: 5_000 }
+      const fiber = yield* Effect.fork(Effect.flip(connection.request("slow", {}, idle)))
+      yield* settle
+      yield* TestClock.adjust(900)
+      link().send({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } })
+      yield* settle
+      yield* TestClock.adjust(1_000)
+      const error = yield* Fiber.join(fiber)
+      assert.equal(error.where?.field, "tool_timeout_secs")
+      assert.include(error.text, "1000 ms of its last sign of progress")
+    })
+  )
+
+  it.scoped("keeps the connection after one deadline and ends it after two in a row", () =>
+    Effect.gen(function* () {
+      const { server, link, received } = silent()
+      const connection = yield* connect(server, { onTimeout: "keep" })
+      const lateOne = Effect.gen(function* () {
+        const fiber = yield* Effect.fork(Effect.flip(connection.request("slow", {}, request("slow", 1_000))))
+        yield* settle
+        yield* TestClock.adjust(1_000)
+        return yield* Fiber.join(fiber)
+      })
+      yield* lateOne
+      const answered = yield* Effect.fork(connection.request("quick", {}, request("quick")))
+      yield* settle
+      link().send({ jsonrpc: "2.0", id: received.at(-1)?.id ?? 0, result: {} })
+      yield* Fiber.join(answered)
+      yield* lateOne
+      assert.isUndefined(connection.terminal())
+      yield* lateOne
+      assert.deepInclude(connection.terminal(), { culprit: "slow" })
+    })
+  )
+
+  it.scoped("counts answers to nothing as messages while a request is open", () =>
+    Effect.gen(function* () {
+      const { server, link } = silent()
+      const connection = yield* connect(server)
+      for (let id = 1_000; id < 3_000; id += 1) link().send({ jsonrpc: "2.0", id, result: {} })
+      yield* settle
+      assert.isUndefined(connection.terminal())
+      assert.equal(connection.oddities.strayMessages, 2_000)
+      assert.equal(connection.oddities.idleMessages, 2_000)
+      const fiber = yield* Effect.fork(Effect.flip(connection.request("x", {}, request("x"))))
+      yield* settle
+      for (let id = 1_000; id < 1_300; id += 1) link().send({ jsonrpc: "2.0", id, result: {} })
+      const error = yield* Fiber.join(fiber)
+      assert.equal(error.reason, "message_limit")
+    })
+  )
+
+  it.scoped("writes and takes nothing once a granted variable is different", () =>
+    Effect.gen(function* () {
+      const { server, link, received } = silent()
+      let changed: string | undefined
+      const heard: Array<string> = []
+      const connection = yield* connect(server, {
+        changedVariable: () => changed,
+        onNotification: (method) => heard.push(method)
+      })
+      const fiber = yield* Effect.fork(Effect.flip(connection.request("x", {}, request("x"))))
+      yield* settle
+      changed = "TOKEN"
+      link().send({ jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: "x" } })
+      const error = yield* Fiber.join(fiber)
+      assert.equal(error.code, "SIGIL_ENVIRONMENT_CHANGED")
+      assert.deepEqual(heard, [])
+      const later = yield* Effect.flip(connection.request("y", {}, request("y")))
+      assert.equal(later.reason, "environment_binding_changed")
+      yield* settle
+      assert.deepEqual(
+        received.map(({ method }) => method),
+        ["x"]
+      )
+    })
+  )
+
+  it.scoped("tells when no request is open any more", () =>
+    Effect.gen(function* () {
+      const { server, link } = silent()
+      const connection = yield* connect(server)
+      yield* connection.idle
+      const fiber = yield* Effect.fork(connection.request("x", {}, request("x")))
+      yield* settle
+      const idle = yield* Effect.fork(connection.idle)
+      yield* settle
+      assert.isNull(yield* Fiber.poll(idle).pipe(Effect.map((exit) => (exit._tag === "None" ? null : exit))))
+      link().send({ jsonrpc: "2.0", id: 1, result: {} })
+      yield* Fiber.join(fiber)
+      yield* Fiber.join(idle)
+    })
+  )
+
+  it.scoped("lets a slow call wait beside ten thousand quick ones, and five thousand notes of progress", () =>
+    Effect.gen(function* () {
+      const { server, link } = silent()
+      const answering = (given: MemoryLink) => {
+        const inner = server(given)
+        return {
+          receive: (line: string) => {
+            inner.receive(line)
+            const { id, method } = JSON.parse(line) as Received
+            if (method === "quick") given.send({ jsonrpc: "2.0", id: id ?? 0, result: {} })
+          }
+        }
+      }
+      const connection = yield* connect(answering)
+      let notes = 0
+      const slow = yield* Effect.fork(
+        connection.request("slow", {}, { ...request("slow", 3_600_000), onProgress: () => (notes += 1) })
+      )
+      yield* settle
+      for (let batch = 0; batch < 100; batch += 1) {
+        yield* Effect.forEach(Array.from({ length: 100 }), () => connection.request("quick", {}, request("quick")), {
+          concurrency: 100,
+          discard: true
+        })
+        for (let note = 0; note < 50; note += 1) {
+          const params = { progressToken: 1, progress: batch * 50 + note }
+          link().send({ jsonrpc: "2.0", method: "notifications/progress", params })
+        }
+        yield* TestClock.adjust(10)
+      }
+      assert.isUndefined(connection.terminal())
+      link().send({ jsonrpc: "2.0", id: 1, result: { done: true } })
+      assert.deepEqual(yield* Fiber.join(slow), { done: true })
+      // At most one each 10 ms, and the last.
+      assert.isAtMost(notes, 102)
+      assert.isAtLeast(notes, 50)
+    })
+  )
 })

@@ -7,6 +7,7 @@ import { layerTest as configurationTest, type ConfigSnapshot } from "../../src/c
 import type { Entry, ServerDeclaration } from "../../src/config/ServerDeclaration.ts"
 import { defaultSettings } from "../../src/config/Settings.ts"
 import * as HostEnvironment from "../../src/platform/HostEnvironment.ts"
+import * as PidNamespace from "../../src/platform/PidNamespace.ts"
 import * as Random from "../../src/platform/Random.ts"
 import * as ApprovalStore from "../../src/policy/ApprovalStore.ts"
 import * as Secrets from "../../src/policy/Secrets.ts"
@@ -14,6 +15,7 @@ import * as StateDirectory from "../../src/policy/StateDirectory.ts"
 import * as Toggles from "../../src/policy/Toggles.ts"
 import * as Admission from "../../src/server/Admission.ts"
 import * as Registry from "../../src/server/Registry.ts"
+import * as RunGate from "../../src/server/RunGate.ts"
 import * as ServerLog from "../../src/server/ServerLog.ts"
 import * as CallRecords from "../../src/tools/CallRecords.ts"
 import * as Gates from "../../src/tools/Gates.ts"
@@ -47,7 +49,7 @@ export const declared = (name: string, more: Partial<ServerDeclaration> = {}): E
     timeoutMode: "total",
     toolTimeoutMaxMs: 300_000,
     onTimeout: "close",
-    restart: "never",
+    restart: "on_failure",
     refresh: "overlap",
     shutdownGraceMs: 500,
     stdoutNoise: "refuse",
@@ -71,6 +73,8 @@ export interface FakeRuntime {
   readonly entries?: ReadonlyArray<Entry>
   readonly variables?: { readonly [name: string]: string }
   readonly snapshot?: Partial<ConfigSnapshot>
+  /** What the system says of PID namespaces; none when absent. */
+  readonly pidNamespace?: PidNamespace.Receipt
   /** Receives the audit records. */
   readonly records?: Array<AuditRecord>
 }
@@ -89,18 +93,29 @@ export const layer = (fake: FakeRuntime) => {
     ...fake.snapshot
   }
   const ground = Layer.mergeAll(
-    HostEnvironment.layerTest({ variables: { PATH: "/usr/bin:/bin", ...fake.variables } }),
+    HostEnvironment.layerTest({
+      // Read anew each time: a test may change a variable while a server runs.
+      get variables() {
+        return { PATH: "/usr/bin:/bin", ...fake.variables }
+      }
+    }),
     configurationTest(snapshot),
     ApprovalStore.layerMemory(),
     Toggles.layerMemory,
     MemoryTransport.layer(fake.servers),
+    PidNamespace.layerTest(
+      fake.pidNamespace ?? { _tag: "Unavailable", reason: "refused", text: "Nothing is started here." }
+    ),
     Secrets.layer,
     AuditLog.layerMemory(fake.records),
     ServerLog.layerMemory,
     StateDirectory.layerMemory,
     Random.layerTest
   )
-  const servers = Layer.provideMerge(Registry.layer(2), Layer.provideMerge(Admission.layer, ground))
+  const servers = Layer.provideMerge(
+    Layer.provideMerge(Registry.layer(2), RunGate.layer),
+    Layer.provideMerge(Admission.layer, ground)
+  )
   const gates = Layer.provideMerge(Gates.layer, Layer.provideMerge(CallRecords.layer, servers))
   return Layer.provideMerge(Layer.merge(Pipeline.layer, Surfaces.layer), gates)
 }

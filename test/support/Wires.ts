@@ -19,6 +19,7 @@ export const connect = (server: MemoryTransport.MemoryServer, options: Partial<C
       mayLeave: () => true,
       stdoutNoise: "refuse",
       onTimeout: "close",
+      changedVariable: () => undefined,
       telemetry: {
         server: "fake",
         generation: "g-1",

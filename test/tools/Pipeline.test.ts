@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as Tracer from "effect/Tracer"
@@ -232,14 +234,21 @@ describe("Pipeline", () => {
 
   it.effect("ends a call at its deadline, cancels it, and starts the server anew for the next one", () => {
     const received: Array<Received> = []
+    const arrived = Deferred.unsafeMake<void>(FiberId.none)
     const server = fakeServer({
       received,
       tools: [tool("slow"), tool("echo")],
-      methods: { "tools/call": (params) => (params["name"] === "slow" ? undefined : text("answer")) }
+      methods: {
+        "tools/call": (params) => {
+          if (params["name"] !== "slow") return text("answer")
+          Deferred.unsafeDone(arrived, Effect.void)
+          return undefined
+        }
+      }
     })
     return Effect.gen(function* () {
       const fiber = yield* Effect.fork(Effect.flip(call("a", "slow")))
-      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 50)))
+      yield* Deferred.await(arrived)
       yield* TestClock.adjust(30_000)
       const error = yield* Fiber.join(fiber)
       assert.equal(error.code, "SIGIL_CALL_TIMEOUT")

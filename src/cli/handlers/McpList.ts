@@ -11,6 +11,7 @@ import { Registry } from "../../server/Registry.ts"
 import { catalogue } from "../../tools/Catalog.ts"
 import type { Input } from "../commands/McpList.ts"
 import { errorOf } from "../FailureText.ts"
+import { finish } from "../Finish.ts"
 import type { Handler } from "../Handler.ts"
 import { Output } from "../Output.ts"
 import { lineOf, serverDocument, type ShownState, transportOf } from "../ServerRow.ts"
@@ -28,7 +29,8 @@ const statusOf = (generation: Generation) => {
     ...(generation.wire.pid === undefined ? {} : { pid: generation.wire.pid }),
     ready_ms: Math.round(generation.readyMs),
     noise_lines: oddities.noiseLines,
-    odd_messages: oddities.strayMessages
+    odd_messages: oddities.strayMessages,
+    idle_messages: oddities.idleMessages
   }
 }
 
@@ -38,20 +40,29 @@ interface Shown {
   readonly status?: ReturnType<typeof statusOf>
 }
 
+/** A row while the servers still run. */
+interface Connected {
+  readonly row: Row
+  readonly state: ShownState
+  readonly generation?: Generation
+}
+
 /** Connects to what could start; no row waits longer than the total bound, and a slow one never hides the others. */
 const connect = (all: ReadonlyArray<Row>, totalMs: number) =>
   Effect.gen(function* () {
     const registry = yield* Registry
     const shown = yield* Effect.forEach(
       all,
-      (row): Effect.Effect<Shown> => {
+      (row): Effect.Effect<Connected> => {
         if (row.state.state !== "configured") return Effect.succeed({ row, state: row.state })
         const name = nameOf(row.entry)
         return registry.activate(name).pipe(
           // Looked at before the start is given up: afterwards it is no longer queued.
-          Effect.raceFirst(Effect.map(Effect.sleep(Duration.millis(totalMs)), () => registry.isQueued(name))),
+          Effect.raceFirst(
+            Effect.map(Effect.sleep(Duration.millis(totalMs)), () => registry.status(name).queued === true)
+          ),
           Effect.exit,
-          Effect.map((exit): Shown => {
+          Effect.map((exit): Connected => {
             if (Exit.isFailure(exit)) {
               const failure = exit.cause._tag === "Fail" ? exit.cause.error : undefined
               const reason = failure === undefined ? {} : { reason: { code: failure.code, message: failure.text } }
@@ -65,18 +76,34 @@ const connect = (all: ReadonlyArray<Row>, totalMs: number) =>
               const message = `Not ready within ${totalMs} ms in all.`
               return { row, state: { state: "failed", reason: { code: "SIGIL_START_TIMEOUT", message } } }
             }
-            return { row, state: { state: "ready" }, status: statusOf(exit.value) }
+            return { row, state: { state: "ready" }, generation: exit.value }
           })
         )
       },
       { concurrency: "unbounded" }
     )
-    yield* registry.closeAll
-    return shown
+    // Counted when all have had their time: an odd server is often odd a little later.
+    return shown.map(({ generation, row, state }): Shown => {
+      if (generation === undefined) return { row, state }
+      const now = registry.status(nameOf(row.entry))
+      if (now.generation === generation) return { row, state: { state: now.state }, status: statusOf(generation) }
+      const { failure } = now
+      return {
+        row,
+        state: {
+          state: now.state,
+          ...(failure === undefined ? {} : { reason: { code: failure.code, message: failure.text } })
+        }
+      }
+    })
   })
 
 const stateText = ({ state, status }: Shown): string => {
-  if (status !== undefined) return `ready, ${status.tools} tool${status.tools === 1 ? "" : "s"}`
+  if (status !== undefined) {
+    const odd = status.noise_lines + status.odd_messages
+    const manners = odd === 0 ? "" : `, ${odd} odd message${odd === 1 ? "" : "s"}`
+    return `${state.state}, ${status.tools} tool${status.tools === 1 ? "" : "s"}${manners}`
+  }
   // These three say it all; the others need the code to be looked up.
   const plain = state.state === "pending" || state.state === "rejected" || state.state === "disabled"
   return state.reason === undefined || plain ? state.state : `${state.state} (${state.reason.code})`
@@ -152,12 +179,12 @@ export const handler: Handler<Input> = ({ options }) =>
       )
       return 0
     }
-    yield* Effect.provide(
+    return yield* Effect.provide(
       Effect.gen(function* () {
         const shown = yield* connect(yield* rows, options.timeout * SECOND_MS)
         yield* print(shown, options.all)
+        return yield* finish(yield* Registry, 0)
       }),
       Sigil.layer(run)
     )
-    return 0
   })

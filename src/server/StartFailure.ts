@@ -1,0 +1,82 @@
+/** Why a server is not running: the failures a supervisor tells, and what each means for the next start. */
+import * as Cause from "effect/Cause"
+import { type CleanupReport, describeSurvivors } from "../platform/CleanupReport.ts"
+import type { Refusal } from "./Admission.ts"
+import * as RestartPolicy from "./RestartPolicy.ts"
+import { type ConnectionError, StartError } from "./ServerError.ts"
+import type { FailureKind } from "./ServerState.ts"
+
+/** Why a server could not be made ready: a gate refused, the start failed, or it ended and is not started again. */
+export type ActivationError = Refusal | StartError | ConnectionError
+
+/** Whether the same start may go better next time. */
+export const kindOf = (failure: ActivationError): FailureKind => {
+  switch (failure.code) {
+    case "SIGIL_PENDING_APPROVAL":
+    case "SIGIL_REJECTED":
+      return "pending"
+    case "SIGIL_DISABLED":
+      return "disabled"
+    default:
+      // What was left behind by the last start would run beside the next one.
+      if (failure.details?.["cleanup_completed"] === false) return "final"
+      return failure._tag === "StartError" && RestartPolicy.mayRetryStart(failure.code) ? "passing" : "final"
+  }
+}
+
+/** It was stopped while somebody waited for it. */
+export const stopped = (server: string): StartError =>
+  new StartError({
+    code: "SIGIL_CONNECTION_LOST",
+    reason: "stopped",
+    text: `The server '${server}' was stopped before it was ready.`,
+    where: { server }
+  })
+
+/** A fault of sigil's own during a start; it costs this start only. */
+export const unexpected = (server: string, cause: Cause.Cause<unknown>): StartError => {
+  const fault = Cause.squash(cause)
+  return new StartError({
+    code: "SIGIL_INTERNAL",
+    reason: "defect",
+    text: `A fault inside sigil while '${server}' was started: ${fault instanceof Error ? fault.message : String(fault)}`,
+    where: { server }
+  })
+}
+
+/** Processes of a generation could not be confirmed gone; nothing is started beside them (spec section 7). */
+export const incompleteCleanup = (server: string, report: CleanupReport): StartError => {
+  const names = describeSurvivors(report)
+  return new StartError({
+    code: "SIGIL_CLEANUP_INCOMPLETE",
+    reason: report.reason ?? "unconfirmed",
+    text: `Processes of the server '${server}' could not be confirmed gone${names === "" ? "" : `: ${names}`}. It is not started beside them.`,
+    fix: "End these processes by their id, then start the server again.",
+    where: { server, operation: "close" },
+    details: { cleanup_completed: false, cleanup_reason: report.reason ?? "unconfirmed", survivors: report.survivors }
+  })
+}
+
+/** What a failed start left behind, when that could not be confirmed gone. */
+export const leftBehind = (failure: ActivationError): CleanupReport | undefined => {
+  const { details } = failure
+  if (details?.["cleanup_completed"] !== false) return undefined
+  const survivors = details["survivors"]
+  return {
+    complete: false,
+    // Put there by `Generation.open` from a report.
+    survivors: Array.isArray(survivors) ? (survivors as CleanupReport["survivors"]) : [],
+    steps: [],
+    reason: String(details["cleanup_reason"] ?? "unconfirmed"),
+    durationMs: 0
+  }
+}
+
+/** The failure of a server that was started again too often. */
+export const exhaustedNote = (failure: ActivationError): ActivationError => {
+  const minutes = RestartPolicy.WINDOW_MS / 60_000
+  const text = `${failure.text} It was started again ${RestartPolicy.MAX_ATTEMPTS} times within ${minutes} minutes and is left alone now.`
+  // The same class with one field replaced: these classes take exactly their own fields.
+  const Class = failure.constructor as new (fields: object) => ActivationError
+  return new Class({ ...failure, text })
+}

@@ -1,0 +1,523 @@
+/** What a supervised server does when starts fail, connections end, lists change and callers leave. */
+import { describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import * as TestClock from "effect/TestClock"
+import { assert } from "vitest"
+import type { JsonObject } from "../../src/base/Json.ts"
+import { Registry } from "../../src/server/Registry.ts"
+import { RunGate } from "../../src/server/RunGate.ts"
+import { headless } from "../../src/tools/Caller.ts"
+import { Pipeline } from "../../src/tools/Pipeline.ts"
+import type { MemoryLink } from "../../src/transport/MemoryTransport.ts"
+import { declared, type FakeRuntime, withFakes } from "../support/FakeRuntime.ts"
+import { type FakeParts, fakeServer, text, tool } from "../support/FakeServer.ts"
+
+/** A server that can be told to die, with everything that was opened of it. */
+const mortal = (parts: FakeParts = {}) => {
+  const links: Array<MemoryLink> = []
+  const closed: Array<string> = []
+  return {
+    links,
+    closed,
+    server: (link: MemoryLink) => {
+      links.push(link)
+      const handler = fakeServer(parts)(link)
+      return { ...handler, close: () => closed.push(link.request.generation) }
+    }
+  }
+}
+
+const registry = <A, E, R>(use: (registry: Registry["Type"]) => Effect.Effect<A, E, R>) => Effect.flatMap(Registry, use)
+const call = (tool = "echo", args: JsonObject = {}) =>
+  Effect.flatMap(Pipeline, (pipeline) => pipeline.call(headless("test"), { server: "a", tool, args }))
+const one = (server: FakeRuntime["servers"][string], more: Parameters<typeof declared>[1] = {}) =>
+  withFakes({ servers: { a: server }, entries: [declared("a", more)] })
+/** Lets everything happen that needs no time. */
+const rest = Effect.repeatN(Effect.yieldNow(), 50).pipe(
+  Effect.zipRight(Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))),
+  Effect.repeatN(3)
+)
+const silent = { methods: { initialize: () => undefined } } satisfies FakeParts
+
+describe("a start", () => {
+  it.effect("is shared, and goes on when one of those who wait leaves", () => {
+    const fake = mortal()
+    return registry((servers) =>
+      Effect.gen(function* () {
+        const first = yield* Effect.fork(servers.activate("a"))
+        const second = yield* Effect.fork(servers.activate("a"))
+        yield* Effect.yieldNow()
+        yield* Fiber.interrupt(first)
+        const generation = yield* Fiber.join(second)
+        assert.equal(fake.links.length, 1)
+        assert.equal(servers.status("a").generation?.id, generation.id)
+      })
+    ).pipe(one(fake.server))
+  })
+
+  it.effect("is given up when nobody waits for it any more, and leaves nothing", () => {
+    const fake = mortal(silent)
+    return registry((servers) =>
+      Effect.gen(function* () {
+        const waiting = yield* Effect.fork(servers.activate("a"))
+        yield* rest
+        assert.equal(servers.status("a").state, "activating")
+        yield* Fiber.interrupt(waiting)
+        yield* rest
+        assert.equal(servers.status("a").state, "deferred")
+        assert.equal(fake.closed.length, 1)
+      })
+    ).pipe(one(fake.server))
+  })
+
+  it.effect("waits for its turn as queued, and its budget begins then", () => {
+    const names = ["b", "c", "d", "e"]
+    return registry((servers) =>
+      Effect.gen(function* () {
+        const slow = yield* Effect.forEach(names, (name) => Effect.fork(Effect.flip(servers.activate(name))))
+        yield* rest
+        const last = yield* Effect.fork(servers.activate("a"))
+        yield* rest
+        assert.deepInclude(servers.status("a"), { state: "activating", queued: true })
+        // The others use up their whole budget, which is as long as this one's.
+        yield* TestClock.adjust(10_000)
+        yield* Effect.forEach(slow, Fiber.join)
+        yield* Fiber.join(last)
+        assert.equal(servers.status("a").state, "ready")
+      })
+    ).pipe(
+      withFakes({
+        servers: { a: fakeServer(), ...Object.fromEntries(names.map((name) => [name, fakeServer(silent)])) }
+      })
+    )
+  })
+})
+
+describe("a server that dies", () => {
+  it.effect("fails its calls at once, and comes back by itself after a quarter of a second", () => {
+    const arrived = Deferred.unsafeMake<void>(FiberId.none)
+    const fake = mortal({
+      methods: {
+        "tools/call": (params) => {
+          if (params["name"] !== "hang") return text("answer")
+          Deferred.unsafeDone(arrived, Effect.void)
+          return undefined
+        }
+      },
+      tools: [tool("echo"), tool("hang")]
+    })
+    return registry((servers) =>
+      Effect.gen(function* () {
+        const waiting = yield* Effect.fork(Effect.flip(call("hang")))
+        yield* Deferred.await(arrived)
+        fake.links[0]?.end("The server was ended by SIGKILL.")
+        const error = yield* Fiber.join(waiting)
+        assert.equal(error.code, "SIGIL_CONNECTION_LOST")
+        assert.include(error.text, "SIGKILL")
+        yield* rest
+        assert.equal(servers.status("a").state, "restarting")
+        yield* TestClock.adjust(249)
+        assert.equal(fake.links.length, 1)
+        yield* TestClock.adjust(1)
+        yield* rest
+        assert.equal(servers.status("a").state, "ready")
+        assert.equal(fake.links.length, 2)
+      })
+    ).pipe(one(fake.server))
+  })
+
+  it.effect("is started at once for a call, and only for one of them", () => {
+    const fake = mortal()
+    return registry((servers) =>
+      Effect.gen(function* () {
+        yield* servers.activate("a")
+        fake.links[0]?.end()
+        yield* rest
+        yield* Effect.all([call(), call(), call()], { concurrency: "unbounded" })
+        assert.equal(fake.links.length, 2)
+      })
+    ).pipe(one(fake.server))
+  })
+
+  it.effect("stays down with restart = never: calls fail at once with the first cause, asking brings it back", () => {
+    const fake = mortal()
+    return registry((servers) =>
+      Effect.gen(function* () {
+        yield* servers.activate("a")
+        fake.links[0]?.end("It is gone.")
+        yield* rest
+        const error = yield* Effect.flip(call())
+        assert.equal(error.code, "SIGIL_CONNECTION_LOST")
+        assert.include(error.text, "The server 'a' is down: It is gone.")
+        assert.equal(servers.status("a").state, "failed")
+        assert.equal(fake.links.length, 1)
+        yield* servers.activate("a")
+        yield* call()
+        assert.equal(fake.links.length, 2)
+      })
+    ).pipe(one(fake.server, { restart: "never" }))
+  })
+
+  it.effect("stays down after a message that is no MCP", () => {
+    const fake = mortal()
+    return registry((servers) =>
+      Effect.gen(function* () {
+        yield* servers.activate("a")
+        fake.links[0]?.sendText("this is no JSON")
+        yield* rest
+        const error = yield* Effect.flip(call())
+        assert.equal(error.code, "SIGIL_PROTOCOL_FAULT")
+        yield* TestClock.adjust(60_000)
+        assert.equal(fake.links.length, 1)
+      })
+    ).pipe(one(fake.server))
+  })
+
+  it.effect("is left alone after five attempts in five minutes, and says so", () => {
+    let broken = false
+    const fake = mortal()
+    const server = (link: MemoryLink) => {
+      const made = fake.server(link)
+      if (broken) queueMicrotask(() => link.end("It crashed at its start."))
+      return made
+    }
+    return registry((servers) =>
+      Effect.gen(function* () {
+        yield* servers.activate("a")
+        broken = true
+        fake.links[0]?.end()
+        for (let turn = 0; turn < 12; turn += 1) {
+          yield* TestClock.adjust(30_000)
+          yield* rest
+        }
+        assert.equal(fake.links.length, 6)
+        const { failure, state } = servers.status("a")
+        assert.equal(state, "failed")
+        assert.include(failure?.text ?? "", "started again 5 times within 5 minutes")
+        broken = false
+        yield* servers.activate("a")
+        assert.equal(servers.status("a").state, "ready")
+      })
+    ).pipe(one(server))
+  })
+
+  it.effect("is not started again with a grant that changed", () => {
+    const fake = mortal()
+    const variables = { TOKEN: "first-value-of-the-token" }
+    return registry((servers) =>
+      Effect.gen(function* () {
+        yield* servers.activate("a")
+        yield* call()
+        variables.TOKEN = "another-value-of-the-token"
+        const error = yield* Effect.flip(call())
+        assert.equal(error.code, "SIGIL_ENVIRONMENT_CHANGED")
+        assert.include(error.text, "'TOKEN'")
+        assert.notInclude(error.text, "value-of-the-token")
+        yield* rest
+        assert.equal((yield* Effect.flip(call())).code, "SIGIL_ENVIRONMENT_CHANGED")
+        assert.equal(fake.links.length, 1)
+        // Whoever asks for it starts it with the grant as it is now.
+        yield* servers.activate("a")
+        yield* call()
+      })
+    ).pipe(
+      withFakes({
+        servers: { a: fake.server },
+        variables,
+        entries: [
+          declared("a", {
+            endpoint: {
+              _tag: "stdio",
+              command: process.execPath,
+              args: [],
+              inheritEnv: ["TOKEN"],
+              publicEnv: [],
+              env: {}
+            }
+          })
+        ]
+      })
+    )
+  })
+})
+
+describe("a refresh", () => {
+  it.effect("answers with the old generation until the new one is ready, and ends when the old one is gone", () => {
+    const fake = mortal()
+    return registry((servers) =>
+      Effect.gen(function* () {
+        const old = yield* servers.activate("a")
+        const refreshing = yield* Effect.fork(servers.refresh("a"))
+        const during = yield* call()
+        const next = yield* Fiber.join(refreshing)
+        assert.notEqual(next.id, old.id)
+        assert.include([old.id, next.id], during.generation.id)
+        assert.deepEqual(fake.closed, [old.id])
+        assert.equal((yield* call()).generation.id, next.id)
+      })
+    ).pipe(one(fake.server))
+  })
+
+  it.effect("lets a call in flight finish on the old generation", () => {
+    const open: Array<() => void> = []
+    const fake = mortal({
+      methods: {
+        "tools/call": (_params, link, id) => {
+          open.push(() => link.send({ jsonrpc: "2.0", id, result: text("late but whole") }))
+          return undefined
+        }
+      }
+    })
+    return registry((servers) =>
+      Effect.gen(function* () {
+        const old = yield* servers.activate("a")
+        const flying = yield* Effect.fork(call())
+        yield* Effect.iterate(0, {
+          while: () => open.length === 0,
+          body: (turn) =>
+            Effect.as(
+              Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 2))),
+              turn + 1
+            )
+        })
+        const refreshing = yield* Effect.fork(servers.refresh("a"))
+        yield* rest
+        assert.deepEqual(fake.closed, [])
+        open[0]?.()
+        assert.equal((yield* Fiber.join(flying)).generation.id, old.id)
+        yield* Fiber.join(refreshing)
+        assert.deepEqual(fake.closed, [old.id])
+      })
+    ).pipe(one(fake.server))
+  })
+
+  it.effect("that fails leaves the old generation as it was", () => {
+    let broken = false
+    const fake = mortal()
+    const server = (link: MemoryLink) => {
+      const made = fake.server(link)
+      if (broken) queueMicrotask(() => link.end("It crashed at its start."))
+      return made
+    }
+    return registry((servers) =>
+      Effect.gen(function* () {
+        const old = yield* servers.activate("a")
+        broken = true
+        const error = yield* Effect.flip(servers.refresh("a"))
+        assert.equal(error.code, "SIGIL_START_FAILED")
+        assert.equal(servers.status("a").state, "ready")
+        assert.equal((yield* call()).generation.id, old.id)
+      })
+    ).pipe(one(server))
+  })
+
+  it.effect("with refresh = exclusive never runs two, and brings the server back when the new one fails", () => {
+    let running = 0
+    let most = 0
+    let failures = 0
+    const fake = mortal()
+    const server = (link: MemoryLink) => {
+      running += 1
+      most = Math.max(most, running)
+      const made = fake.server(link)
+      if (failures > 0) {
+        failures -= 1
+        queueMicrotask(() => link.end("The port is taken."))
+        running -= 1
+        return made
+      }
+      return {
+        ...made,
+        close: () => {
+          running -= 1
+        }
+      }
+    }
+    return registry((servers) =>
+      Effect.gen(function* () {
+        const old = yield* servers.activate("a")
+        const next = yield* servers.refresh("a")
+        assert.notEqual(next.id, old.id)
+        failures = 1
+        const error = yield* Effect.flip(servers.refresh("a"))
+        assert.include(error.text, "The port is taken.")
+        assert.equal(servers.status("a").state, "ready")
+        yield* call()
+        assert.equal(most, 1)
+      })
+    ).pipe(one(server, { refresh: "exclusive" }))
+  })
+})
+
+describe("the servers of a run", () => {
+  const crashing = (link: MemoryLink) => {
+    queueMicrotask(() => link.end("It crashed at its start."))
+    return fakeServer()(link)
+  }
+
+  it.effect("come up together; an optional one that fails is reported and skipped", () =>
+    registry((servers) =>
+      Effect.gen(function* () {
+        const report = yield* servers.startEager
+        assert.deepEqual(
+          report.ready.map(({ server }) => server),
+          ["a"]
+        )
+        assert.deepEqual(
+          report.failed.map(({ failure, server }) => [server, failure.code]),
+          [["b", "SIGIL_START_FAILED"]]
+        )
+        assert.equal(servers.status("lazy").state, "deferred")
+      })
+    ).pipe(
+      withFakes({
+        servers: { a: fakeServer(), b: crashing, lazy: fakeServer() },
+        entries: [
+          declared("a", { required: true }),
+          declared("b"),
+          declared("lazy", { startup: "lazy", required: true })
+        ]
+      })
+    )
+  )
+
+  it.effect("are taken back in reverse order when a required one fails; the optional ones stay", () => {
+    const closed: Array<string> = []
+    const noting = (name: string) => (link: MemoryLink) => ({ ...fakeServer()(link), close: () => closed.push(name) })
+    const late = (link: MemoryLink) => {
+      setTimeout(() => link.end("It crashed at its start."), 30)
+      return fakeServer(silent)(link)
+    }
+    return registry((servers) =>
+      Effect.gen(function* () {
+        yield* servers.activate("a")
+        yield* servers.activate("b")
+        const error = yield* Effect.flip(servers.startEager)
+        assert.equal(error.code, "SIGIL_START_FAILED")
+        assert.include(error.text, "It crashed at its start.")
+        assert.include(error.text, "Taken back: 'b', 'a'.")
+        assert.deepEqual(error.details?.["rolled_back"], ["b", "a"])
+        assert.deepEqual(closed, ["b", "a"])
+        assert.equal(servers.status("optional").state, "ready")
+        for (const name of ["a", "b", "late"]) assert.notEqual(servers.status(name).state, "ready")
+      })
+    ).pipe(
+      withFakes({
+        servers: { a: noting("a"), b: noting("b"), late, optional: noting("optional") },
+        entries: [
+          declared("a", { required: true }),
+          declared("b", { required: true }),
+          declared("late", { required: true }),
+          declared("optional")
+        ]
+      })
+    )
+  })
+})
+
+describe("a changed list", () => {
+  /** A server whose list is whatever the array holds now. */
+  const changing = () => {
+    const tools = [tool("echo")]
+    const lists = { asked: 0 }
+    const fake = mortal({
+      methods: {
+        "tools/list": () => {
+          lists.asked += 1
+          return { tools: [...tools] }
+        }
+      }
+    })
+    const announce = () => fake.links.at(-1)?.send({ jsonrpc: "2.0", method: "notifications/tools/list_changed" })
+    return { tools, lists, fake, announce }
+  }
+
+  it.effect("is read again when no run is open, and its new tool can be called", () => {
+    const { announce, fake, tools } = changing()
+    return registry((servers) =>
+      Effect.gen(function* () {
+        yield* servers.activate("a")
+        assert.equal((yield* Effect.flip(call("added"))).code, "SIGIL_UNKNOWN_TOOL")
+        tools.push(tool("added"))
+        announce()
+        yield* rest
+        assert.equal(servers.status("a").state, "ready")
+        yield* call("added")
+        assert.equal(fake.links.length, 1)
+      })
+    ).pipe(one(fake.server))
+  })
+
+  it.effect("waits for the end of the run, or for its next step", () => {
+    const { announce, fake, lists, tools } = changing()
+    return Effect.gen(function* () {
+      const servers = yield* Registry
+      const gate = yield* RunGate
+      yield* servers.activate("a")
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* gate.enter
+          tools.push(tool("added"))
+          announce()
+          yield* rest
+          assert.equal(servers.status("a").state, "stale tools")
+          assert.equal(lists.asked, 1)
+          yield* servers.settleLists
+          assert.equal(servers.status("a").state, "ready")
+          yield* call("added")
+          tools.push(tool("later"))
+          announce()
+          yield* rest
+          assert.equal(servers.status("a").state, "stale tools")
+        })
+      )
+      yield* TestClock.adjust(1_000)
+      yield* rest
+      yield* call("later")
+    }).pipe(one(fake.server))
+  })
+
+  it.effect("is coalesced: a storm of announcements costs a reading a second", () => {
+    const { announce, fake, lists } = changing()
+    return registry((servers) =>
+      Effect.gen(function* () {
+        yield* servers.activate("a")
+        for (let turn = 0; turn < 5_000; turn += 1) announce()
+        yield* rest
+        assert.isAtMost(lists.asked, 3)
+        for (let second = 0; second < 10; second += 1) {
+          for (let turn = 0; turn < 100; turn += 1) announce()
+          yield* TestClock.adjust(1_000)
+          yield* rest
+        }
+        assert.isAtMost(lists.asked, 14)
+        assert.equal(fake.links.length, 1)
+      })
+    ).pipe(one(fake.server))
+  })
+
+  it.effect("that cannot be read leaves the old one in place", () => {
+    let broken = false
+    const fake = mortal({ methods: { "tools/list": () => (broken ? { tools: "none" } : { tools: [tool("echo")] }) } })
+    return registry((servers) =>
+      Effect.gen(function* () {
+        yield* servers.activate("a")
+        broken = true
+        fake.links[0]?.send({ jsonrpc: "2.0", method: "notifications/tools/list_changed" })
+        for (let second = 0; second < 20; second += 1) {
+          yield* rest
+          yield* TestClock.adjust(1_000)
+        }
+        assert.equal(servers.status("a").state, "stale tools")
+        yield* call("echo")
+        assert.include(
+          [...(servers.status("a").generation?.lists.failures().values() ?? [])].join(),
+          "no array 'tools'"
+        )
+      })
+    ).pipe(one(fake.server))
+  })
+})
