@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
+import { cut } from "../base/Cut.ts"
 import { type Json, type JsonObject, own } from "../base/Json.ts"
 import { MIB } from "../base/Units.ts"
 import * as Codec from "../protocol/Codec.ts"
@@ -60,6 +61,8 @@ export interface RequestOptions {
   readonly idleMaxField?: string
   /** What a deadline does to the connection; as the entry says when absent. */
   readonly onTimeout?: "close" | "keep"
+  /** Of sigil's own accord: what the server says meanwhile is counted as if nothing were open. */
+  readonly background?: boolean
 }
 
 /** Answers one request of the server. Absent: -32601. */
@@ -117,6 +120,7 @@ export interface Connection {
 
 interface Pending {
   readonly operation: string
+  readonly background: boolean
   readonly settle: (answer: Effect.Effect<JsonObject, ConnectionError | RemoteError>) => void
   readonly onProgress: ((progress: Progress) => void) | undefined
   /** Starts the deadline anew; absent when progress does not do that. */
@@ -197,9 +201,13 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       return false
     }
 
+    const inWindow = (): boolean => {
+      for (const { background } of pending.values()) if (!background) return true
+      return false
+    }
     /** Counts a message that is no answer against the window of open requests; idle ones are only counted. */
     const countMessage = (bytes: number): boolean => {
-      if (pending.size === 0) {
+      if (!inWindow()) {
         oddities.idleMessages += 1
         return true
       }
@@ -276,8 +284,8 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       }
       const handler = options.handlers.get(method)
       if (handler === undefined) {
-        if (oddities.declined.size < 20) oddities.declined.add(method.slice(0, 128))
-        reply(JsonRpc.failure(id, JsonRpc.ErrorCode.methodNotFound, `Method not found: ${method.slice(0, 128)}`))
+        if (oddities.declined.size < 20) oddities.declined.add(cut(method, 128))
+        reply(JsonRpc.failure(id, JsonRpc.ErrorCode.methodNotFound, `Method not found: ${cut(method, 128)}`))
         return
       }
       runtimeFork(
@@ -323,8 +331,14 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
           onRequest(message.id, message.method, message.params)
           return true
         case "Invalid":
-          if (message.reason === "batch" && connection.batches && !inBatch && Array.isArray(value)) {
-            return value.length > 0 && value.every((item) => take(item, bytes / value.length, true))
+          if (
+            message.reason === "batch" &&
+            connection.batches &&
+            !inBatch &&
+            Array.isArray(value) &&
+            value.length > 0
+          ) {
+            return value.every((item) => take(item, bytes / value.length, true))
           }
           return invalid(
             "invalid_jsonrpc_envelope",
@@ -393,6 +407,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
           }
           pending.set(id, {
             operation: given.operation,
+            background: given.background ?? false,
             settle,
             onProgress: given.onProgress,
             extend:

@@ -17,6 +17,7 @@ import * as Scope from "effect/Scope"
 import { processLifecycle } from "../audit/AuditEntries.ts"
 import { AuditLog } from "../audit/AuditLog.ts"
 import type { Code } from "../base/Codes.ts"
+import { cut } from "../base/Cut.ts"
 import { GenerationId } from "../base/Ids.ts"
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { VERSION } from "../base/Version.ts"
@@ -99,7 +100,7 @@ interface Handshake {
 }
 
 const text = (value: Json | undefined, fallback: string): string =>
-  typeof value === "string" ? value.slice(0, 256) : fallback
+  typeof value === "string" ? cut(value, 256) : fallback
 
 /** `initialize`, the version check, `notifications/initialized`. */
 const handshake = (
@@ -128,7 +129,7 @@ const handshake = (
     const revision = typeof answered === "string" ? Revisions.find(answered) : undefined
     const refused = declaration.protocol !== "auto" && answered !== declaration.protocol
     if (revision === undefined || refused) {
-      const shown = typeof answered === "string" ? `'${answered.slice(0, 64)}'` : "no version"
+      const shown = typeof answered === "string" ? `'${cut(answered, 64)}'` : "no version"
       return yield* new StartError({
         code: "SIGIL_PROTOCOL_FAULT",
         reason: "unsupported_protocol_version",

@@ -35,6 +35,7 @@ export interface ListRequest {
   /** Milliseconds left for the next page. */
   readonly remainingMs: () => number
   readonly deadlineField: string
+  readonly background?: boolean
 }
 
 /** All pages of one list. */
@@ -70,7 +71,8 @@ export const listAll = (
           operation: method,
           deadlineField: request.deadlineField,
           // A list that does not come marks its surface; a start that fails by it ends the connection anyway.
-          onTimeout: "keep"
+          onTimeout: "keep",
+          ...(request.background === undefined ? {} : { background: request.background })
         })
       )
       if (answer._tag === "Left") {

@@ -33,6 +33,8 @@ export interface Budget {
   readonly remainingMs: () => number
   /** Field that sets it; named by the error. */
   readonly deadlineField: string
+  /** Nobody asked for it. */
+  readonly background?: boolean
 }
 
 /** The lists of one generation. */

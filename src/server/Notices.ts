@@ -4,6 +4,7 @@
  * Bounded: the last 200 log messages are kept, redacted, and cut to 2,000 characters each. Listeners are called on
  * the event loop and must not throw.
  */
+import { cut } from "../base/Cut.ts"
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { stringify } from "../protocol/Codec.ts"
 
@@ -65,9 +66,9 @@ export const make = (redact: (text: string) => string): Notices => {
         const level = own(params, "level")
         const logger = own(params, "logger")
         const message: LogMessage = {
-          level: typeof level === "string" ? level.slice(0, 32) : "info",
-          logger: typeof logger === "string" ? redact(logger).slice(0, 128) : undefined,
-          text: redact(textOf(own(params, "data"))).slice(0, MAX_CHARACTERS)
+          level: typeof level === "string" ? cut(level, 32) : "info",
+          logger: typeof logger === "string" ? cut(redact(logger), 128) : undefined,
+          text: cut(redact(textOf(own(params, "data"))), MAX_CHARACTERS)
         }
         kept.push(message)
         if (kept.length > MAX_MESSAGES) kept.shift()

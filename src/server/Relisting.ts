@@ -62,7 +62,8 @@ export const make = (around: Surroundings): Relisting => {
         const end = now() + declaration.toolTimeoutMs
         return {
           remainingMs: () => end - now(),
-          deadlineField: declaration.format === "toml" ? "tool_timeout_secs" : "timeout"
+          deadlineField: declaration.format === "toml" ? "tool_timeout_secs" : "timeout",
+          background: true
         }
       }
       return Effect.map(Effect.exit(lists.reread(surface, budget)), (exit) => {

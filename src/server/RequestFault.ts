@@ -4,6 +4,7 @@
  * Each names the operation, and the field or the step that would help (spec sections 1 and 7). The ends of a whole
  * connection are in `TerminalCause.ts`.
  */
+import { cut } from "../base/Cut.ts"
 import type { Json } from "../base/Json.ts"
 import { MAX_FRAME_BYTES } from "../protocol/Framing.ts"
 import type { ErrorObject } from "../protocol/JsonRpc.ts"
@@ -29,7 +30,7 @@ export const cancelled = (server: string, operation: string, reason: Json | unde
   new ConnectionError({
     code: "SIGIL_CALL_CANCELLED",
     reason: "cancelled_by_server",
-    text: `The server '${server}' cancelled '${operation}'${typeof reason === "string" ? `: ${reason.slice(0, MAX_REASON)}` : "."}`,
+    text: `The server '${server}' cancelled '${operation}'${typeof reason === "string" ? `: ${cut(reason, MAX_REASON)}` : "."}`,
     where: { server, operation }
   })
 

@@ -117,6 +117,13 @@ const makeWire = (tree: ProcessTree, clock: Clock.Clock): Wire => {
       })
     }
   })
+  // A reader that is gone is the end unless the exit of the process, a moment later, says more.
+  tree.stdin.on("error", () => {
+    setTimeout(
+      () => finish({ reason: "write_failed", text: "The server closed its stdin and kept running." }),
+      50
+    ).unref()
+  })
   tree.stdin.on("drain", wake)
   tree.stdin.on("close", wake)
 
