@@ -13,7 +13,7 @@ import { Output } from "./Output.ts"
 
 /** Closes all generations; the exit code of the command, given what it would have been. */
 export const finish = (
-  registry: Context.Tag.Service<typeof Registry>,
+  registry: Pick<Context.Tag.Service<typeof Registry>, "closeAll">,
   code: number
 ): Effect.Effect<number, never, Output> =>
   Effect.gen(function* () {

@@ -76,6 +76,8 @@ export interface ConnectionOptions {
   readonly onNotification: (method: string, params: JsonObject) => void
   /** Whether a value may go to this server as far as known secrets go. */
   readonly mayLeave: (value: JsonObject) => boolean
+  /** Hides known secrets in what the server says; applied before anything is cut. */
+  readonly redact: (text: string) => string
   readonly stdoutNoise: "refuse" | "skip"
   readonly onTimeout: "close" | "keep"
   /** The granted variable that is different now, if one is: checked before each write and each accepted message. */
@@ -238,6 +240,8 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       closedRequest()
       return true
     }
+    const fault = (operation: string | undefined, error: JsonRpc.ErrorObject): RemoteError =>
+      RequestFault.remote(server, operation ?? "", { ...error, message: options.redact(error.message) })
     const onProgress = (params: JsonObject): boolean => {
       const token = own(params, "progressToken")
       const key = typeof token === "string" && /^\d+$/.test(token) ? Number(token) : token
@@ -274,7 +278,11 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       pending.delete(found[0])
       window.reset()
       const reason = own(params, "reason")
-      found[1].settle(Effect.fail(RequestFault.cancelled(server, found[1].operation, reason)))
+      found[1].settle(
+        Effect.fail(
+          RequestFault.cancelled(server, found[1].operation, typeof reason === "string" ? options.redact(reason) : "")
+        )
+      )
       closedRequest()
     }
     const onRequest = (id: JsonRpc.Id, method: string, params: JsonObject): void => {
@@ -308,18 +316,10 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
               odd("An error named no request.")
               return countMessage(bytes)
             }
-            return answer(
-              only,
-              bytes,
-              Effect.fail(RequestFault.remote(server, pending.get(only)?.operation ?? "", message.error))
-            )
+            return answer(only, bytes, Effect.fail(fault(pending.get(only)?.operation, message.error)))
           }
           const found = pending.get(Number(message.id))
-          return answer(
-            message.id,
-            bytes,
-            Effect.fail(RequestFault.remote(server, found?.operation ?? "", message.error))
-          )
+          return answer(message.id, bytes, Effect.fail(fault(found?.operation, message.error)))
         }
         case "Notification":
           if (message.method === "notifications/progress" && onProgress(message.params)) return true
@@ -346,6 +346,9 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
           )
       }
     }
+    /** Whether the next timeout ends the connection. */
+    const closesAfter = (given: RequestOptions): boolean =>
+      (given.onTimeout ?? options.onTimeout) === "close" || timeoutsInRow + 1 >= MAX_TIMEOUTS_IN_ROW
     const onMessage = (text: string, bytes: number): boolean => {
       if (terminal !== undefined || !isBound()) return false
       let value: Json
@@ -377,7 +380,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       return Deadline.within<JsonObject, ConnectionError | RemoteError>(
         deadlines,
         given.deadlineMs,
-        () => RequestFault.timedOut(server, given, deadlines.now() - (sentAt ?? deadlines.now())),
+        () => RequestFault.timedOut(server, given, deadlines.now() - (sentAt ?? deadlines.now()), closesAfter(given)),
         (settle, extend) => {
           if (terminal !== undefined) {
             settle(Effect.fail(faultFor(server, terminal, given.operation)))
@@ -425,8 +428,9 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
               write(JsonRpc.notification("notifications/cancelled", { requestId: id, reason }))
             }
             if (reason === "timeout") {
+              const closes = closesAfter(given)
               timeoutsInRow += 1
-              if ((given.onTimeout ?? options.onTimeout) === "close" || timeoutsInRow >= MAX_TIMEOUTS_IN_ROW) {
+              if (closes) {
                 finish(
                   { reason: "timeout", text: `'${given.operation}' got no answer within its deadline.` },
                   given.operation

@@ -260,6 +260,7 @@ export const open = (
           ]),
           onNotification: notices.take,
           mayLeave,
+          redact: secrets.redactText,
           stdoutNoise: declaration.stdoutNoise,
           onTimeout: declaration.onTimeout,
           changedVariable: admitted.environment.changed,

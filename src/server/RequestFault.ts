@@ -5,32 +5,77 @@
  * connection are in `TerminalCause.ts`.
  */
 import { cut } from "../base/Cut.ts"
-import type { Json } from "../base/Json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../base/Json.ts"
+import { KIB } from "../base/Units.ts"
 import { MAX_FRAME_BYTES } from "../protocol/Framing.ts"
 import type { ErrorObject } from "../protocol/JsonRpc.ts"
 import type { RequestOptions } from "./Connection.ts"
 import { ConnectionError, RemoteError } from "./ServerError.ts"
 
+/** What is shown of a server's error message: the bounds of a result (spec section 9). */
+const MAX_MESSAGE_BYTES = 32 * KIB
+const MAX_MESSAGE_LINES = 2_000
 /** Characters of a server's reason that are shown. */
 const MAX_REASON = 512
 
-/** The server answered with a JSON-RPC error. */
-export const remote = (server: string, operation: string, error: ErrorObject): RemoteError =>
-  new RemoteError({
+/** How a value looks, without the value: what `data` of an error held is the server's business (R section 4.4). */
+const shapeOf = (value: Json): JsonObject => {
+  if (value === null) return { type: "null" }
+  if (Array.isArray(value)) return { type: "array", items: value.length }
+  if (isJsonObject(value)) return { type: "object", keys: Object.keys(value).length }
+  if (typeof value === "string") return { type: "string", bytes: Buffer.byteLength(value), chars: value.length }
+  return { type: typeof value === "boolean" ? "boolean" : "number" }
+}
+
+/** The beginning of a message, within both bounds. */
+const bounded = (message: string): string => {
+  const lines = message.split("\n", MAX_MESSAGE_LINES).join("\n")
+  return Buffer.byteLength(lines) <= MAX_MESSAGE_BYTES
+    ? lines
+    : Buffer.from(lines)
+        .subarray(0, MAX_MESSAGE_BYTES)
+        .toString()
+        .replace(/\ufffd$/, "")
+}
+
+/** The server answered with a JSON-RPC error. The message is shown within bounds, its `data` only as a shape. */
+export const remote = (server: string, operation: string, error: ErrorObject): RemoteError => {
+  const message = bounded(error.message)
+  const truncated = message.length < error.message.length
+  const lines = (text: string): number => text.split("\n").length
+  const total = Buffer.byteLength(error.message)
+  const returned = Buffer.byteLength(message)
+  return new RemoteError({
     code: "SIGIL_REMOTE_ERROR",
     reason: "remote_error",
-    text: `The server '${server}' answered '${operation}' with error ${error.code}: ${error.message}`,
+    text: `The server '${server}' answered '${operation}' with error ${error.code}: ${message}${
+      truncated ? ` [${total - returned} more bytes of the message are left out]` : ""
+    }`,
     where: { server, operation },
-    details: { remote_error: { code: error.code, message_total_bytes: Buffer.byteLength(error.message) } },
+    details: {
+      remote_error: {
+        code: error.code,
+        message_total_bytes: total,
+        message_returned_bytes: returned,
+        message_omitted_bytes: total - returned,
+        message_total_lines: lines(error.message),
+        message_returned_lines: lines(message),
+        message_truncated: truncated,
+        limit_bytes: MAX_MESSAGE_BYTES,
+        limit_lines: MAX_MESSAGE_LINES,
+        ...(error.data === undefined ? {} : { data: shapeOf(error.data) })
+      }
+    },
     rpcCode: error.code
   })
+}
 
 /** The server cancelled the request (K section 9.12). */
-export const cancelled = (server: string, operation: string, reason: Json | undefined): ConnectionError =>
+export const cancelled = (server: string, operation: string, reason: string): ConnectionError =>
   new ConnectionError({
     code: "SIGIL_CALL_CANCELLED",
     reason: "cancelled_by_server",
-    text: `The server '${server}' cancelled '${operation}'${typeof reason === "string" ? `: ${cut(reason, MAX_REASON)}` : "."}`,
+    text: `The server '${server}' cancelled '${operation}'${reason === "" ? "." : `: ${cut(reason, MAX_REASON)}`}`,
     where: { server, operation }
   })
 
@@ -55,8 +100,11 @@ export const notRead = (server: string, { deadlineMs, operation }: RequestOption
     details: { timeout_ms: deadlineMs }
   })
 
-/** The answer did not come in time. `waitedMs` is the whole time since the request was sent. */
-export const timedOut = (server: string, given: RequestOptions, waitedMs: number): ConnectionError => {
+/**
+ * The answer did not come in time. `waitedMs` is the whole time since the request was sent; `closes` says whether
+ * this ends the connection.
+ */
+export const timedOut = (server: string, given: RequestOptions, waitedMs: number, closes: boolean): ConnectionError => {
   const { deadlineMs, idleMaxField, idleMaxMs, operation } = given
   // With progress the whole may be over although every part was in time.
   const whole = idleMaxMs !== undefined && waitedMs >= Math.max(idleMaxMs, deadlineMs) && idleMaxMs > deadlineMs
@@ -71,6 +119,12 @@ export const timedOut = (server: string, given: RequestOptions, waitedMs: number
       ? `Give a longer ${field} if the work needs it.`
       : `Raise ${field} of '${server}' if the work needs longer.`,
     where: { server, operation, field },
-    details: { timeout_ms: limit }
+    details: {
+      timeout_ms: limit,
+      retryable: false,
+      ...(closes
+        ? { connection_state: "closed", retry_action: "refresh_mcp_server", terminal_cause: "timeout" }
+        : { connection_state: "open" })
+    }
   })
 }

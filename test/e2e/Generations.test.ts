@@ -56,22 +56,20 @@ describe("real generations under load", () => {
           let over = false
           let answered = 0
           const load = Effect.gen(function* () {
-            while (!over) {
-              const token = String(Math.random())
-              const exit = yield* Effect.either(
-                pipeline.call(headless("load"), { server: "a", tool: "pid", args: { token } })
-              )
-              if (exit._tag === "Left") {
-                // In the moment of a crash, or a refused sixth attempt; never anything else.
-                assert.include(["SIGIL_CONNECTION_LOST", "SIGIL_START_FAILED"], exit.left.code, exit.left.text)
-                yield* Effect.sleep("5 millis")
-              } else {
-                answered += 1
-                const { generation, result } = exit.right
-                assert.deepEqual(result["content"], [{ type: "text", text: `${generation.wire.pid} ${token}` }])
-              }
+            const token = String(Math.random())
+            const exit = yield* Effect.either(
+              pipeline.call(headless("load"), { server: "a", tool: "pid", args: { token } })
+            )
+            if (exit._tag === "Left") {
+              // In the moment of a crash, or a refused sixth attempt; never anything else.
+              assert.include(["SIGIL_CONNECTION_LOST", "SIGIL_START_FAILED"], exit.left.code, exit.left.text)
+              yield* Effect.sleep("5 millis")
+            } else {
+              answered += 1
+              const { generation, result } = exit.right
+              assert.deepEqual(result["content"], [{ type: "text", text: `${generation.wire.pid} ${token}` }])
             }
-          })
+          }).pipe(Effect.repeat({ until: () => over }))
           yield* servers.activate("a")
           const fibers = yield* Effect.forEach([1, 2, 3, 4], () => Effect.fork(load))
           const events = fc.sample(fc.constantFrom("refresh" as const, "refresh" as const, "crash" as const), {
@@ -89,7 +87,7 @@ describe("real generations under load", () => {
               yield* servers.activate("a")
             }
             // Every generation gets to answer.
-            while (answered === before) yield* Effect.sleep("2 millis")
+            yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => answered > before })
           }
           over = true
           yield* Effect.forEach(fibers, Fiber.join)

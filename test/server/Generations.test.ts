@@ -63,22 +63,20 @@ const run = (events: ReadonlyArray<"refresh" | "crash" | "wait">, refresh: "over
     let calls = 0
     const caller = (tool: string) =>
       Effect.gen(function* () {
-        while (!over) {
-          const token = String((calls += 1))
-          const exit = yield* Effect.either(pipeline.call(headless("load"), { server: "a", tool, args: { token } }))
-          if (exit._tag === "Left") failed += 1
-          else {
-            answered += 1
-            const content = JSON.stringify(exit.right.result["content"])
-            assert.include(
-              content,
-              JSON.stringify(`${exit.right.generation.id} ${JSON.stringify({ token })}`),
-              "the answer is of its own generation and call"
-            )
-          }
-          yield* tick
+        const token = String((calls += 1))
+        const exit = yield* Effect.either(pipeline.call(headless("load"), { server: "a", tool, args: { token } }))
+        if (exit._tag === "Left") failed += 1
+        else {
+          answered += 1
+          const content = JSON.stringify(exit.right.result["content"])
+          assert.include(
+            content,
+            JSON.stringify(`${exit.right.generation.id} ${JSON.stringify({ token })}`),
+            "the answer is of its own generation and call"
+          )
         }
-      })
+        yield* tick
+      }).pipe(Effect.repeat({ until: () => over }))
     yield* servers.activate("a")
     const load = yield* Effect.forEach(["echo", "slow", "echo", "slow"], (tool) => Effect.fork(caller(tool)))
     for (const event of events) {

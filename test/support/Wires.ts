@@ -17,6 +17,7 @@ export const connect = (server: MemoryTransport.MemoryServer, options: Partial<C
       handlers: new Map(),
       onNotification: () => undefined,
       mayLeave: () => true,
+      redact: (text) => text,
       stdoutNoise: "refuse",
       onTimeout: "close",
       changedVariable: () => undefined,

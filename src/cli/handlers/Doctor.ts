@@ -13,13 +13,18 @@ import { checkWorkspace } from "../../doctor/WorkspaceCheck.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Admission } from "../../server/Admission.ts"
-import { Registry } from "../../server/Registry.ts"
+import type { Generation } from "../../server/Generation.ts"
+import { type ActivationError, Registry, type ServerStatus } from "../../server/Registry.ts"
 import type { Input } from "../commands/Doctor.ts"
 import { placeOf } from "../FailureText.ts"
 import type { Handler } from "../Handler.ts"
 import { dim, green, type Line, red, yellow } from "../Markup.ts"
 import { Output } from "../Output.ts"
 import { rows, runtimeOptions, snapshot } from "../Session.ts"
+import { whileWaiting } from "../Waiting.ts"
+
+/** A few log messages by themselves are normal. */
+const MANY_IDLE_MESSAGES = 100
 
 const gather = Effect.gen(function* () {
   const facts = { snapshot: yield* snapshot, networkApproved: false }
@@ -39,52 +44,69 @@ const gather = Effect.gen(function* () {
   ]
 })
 
+type Attempt = Exit.Exit<Option.Option<Generation>, ActivationError>
+
+/** What one attempt to connect came to. */
+const probed = (subject: string, exit: Attempt, now: ServerStatus, totalMs: number): Finding => {
+  const failed = (failure: ActivationError | undefined): Finding => ({
+    code: "mcp:probe",
+    subject,
+    status: "error",
+    message: failure?.text ?? "The start failed in an unexpected way.",
+    ...(failure === undefined ? {} : { fix: fixOf(failure) }),
+    ...(failure?.where === undefined ? {} : { where: failure.where })
+  })
+  if (Exit.isFailure(exit)) return failed(exit.cause._tag === "Fail" ? exit.cause.error : undefined)
+  if (Option.isNone(exit.value)) {
+    return {
+      code: "mcp:probe",
+      subject,
+      status: "error",
+      message: `Not ready within ${totalMs} ms in all.`,
+      fix: "Give --timeout SECS, or see 'sigil mcp logs NAME'."
+    }
+  }
+  const generation = exit.value.value
+  if (now.generation !== generation) return failed(now.failure)
+  const { connection, lists, readyMs, tools } = generation
+  const { idleMessages, noiseLines, strayMessages } = connection.oddities
+  const odd = [
+    ...(noiseLines > 0 ? [`${noiseLines} noise line(s)`] : []),
+    ...(strayMessages > 0 ? [`${strayMessages} odd message(s)`] : []),
+    ...(idleMessages > MANY_IDLE_MESSAGES ? [`${idleMessages} messages while nothing was asked of it`] : []),
+    ...lists.failures().values()
+  ]
+  return {
+    code: "mcp:probe",
+    subject,
+    status: odd.length > 0 ? "warn" : "ok",
+    message: [`ready in ${Math.round(readyMs)} ms with ${tools.length} tool(s)`, ...odd].join("; ")
+  }
+}
+
 /** Connects to everything that could start, inside one total bound. */
 const probe = (totalMs: number) =>
   Effect.gen(function* () {
     const registry = yield* Registry
     const startable = (yield* rows).filter(({ state }) => state.state === "configured")
-    const found = yield* Effect.forEach(
+    let done = 0
+    const connecting = Effect.forEach(
       startable,
       ({ entry }) =>
         registry.activate(nameOf(entry)).pipe(
           Effect.timeoutOption(totalMs),
           Effect.exit,
-          Effect.map((exit): Finding => {
-            const subject = nameOf(entry)
-            if (Exit.isSuccess(exit)) {
-              if (Option.isSome(exit.value)) {
-                const { tools, readyMs, connection } = exit.value.value
-                const { noiseLines, strayMessages } = connection.oddities
-                const odd = noiseLines + strayMessages
-                return {
-                  code: "mcp:probe",
-                  subject,
-                  status: odd > 0 ? "warn" : "ok",
-                  message: `ready in ${Math.round(readyMs)} ms with ${tools.length} tool(s)${odd > 0 ? `; ${noiseLines} noise line(s), ${strayMessages} odd message(s)` : ""}`
-                }
-              }
-              return {
-                code: "mcp:probe",
-                subject,
-                status: "error",
-                message: `Not ready within ${totalMs} ms in all.`,
-                fix: "Give --timeout SECS, or see 'sigil mcp logs NAME'."
-              }
-            }
-            const failure = exit.cause._tag === "Fail" ? exit.cause.error : undefined
-            return {
-              code: "mcp:probe",
-              subject,
-              status: "error",
-              message: failure?.text ?? "The start failed in an unexpected way.",
-              ...(failure === undefined ? {} : { fix: fixOf(failure) }),
-              ...(failure?.where === undefined ? {} : { where: failure.where })
-            }
+          Effect.map((exit) => ({ subject: nameOf(entry), exit })),
+          Effect.tap(() => {
+            done += 1
+            return Effect.void
           })
         ),
       { concurrency: "unbounded" }
     )
+    const tried = yield* whileWaiting(() => `connecting: ${done} of ${startable.length} done…`, connecting)
+    // Judged when all have had their time: an odd server is often odd a little later.
+    const found = tried.map(({ exit, subject }) => probed(subject, exit, registry.status(subject), totalMs))
     const left = (yield* registry.closeAll).filter(({ report }) => !report.complete)
     return [
       ...found,

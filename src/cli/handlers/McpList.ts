@@ -14,6 +14,7 @@ import { errorOf } from "../FailureText.ts"
 import { finish } from "../Finish.ts"
 import type { Handler } from "../Handler.ts"
 import { Output } from "../Output.ts"
+import { whileWaiting } from "../Waiting.ts"
 import { lineOf, serverDocument, type ShownState, transportOf } from "../ServerRow.ts"
 import { type Row, rows, runtimeOptions, snapshot } from "../Session.ts"
 
@@ -51,7 +52,9 @@ interface Connected {
 const connect = (all: ReadonlyArray<Row>, totalMs: number) =>
   Effect.gen(function* () {
     const registry = yield* Registry
-    const shown = yield* Effect.forEach(
+    const startable = all.filter(({ state }) => state.state === "configured").length
+    let done = 0
+    const connecting = Effect.forEach(
       all,
       (row): Effect.Effect<Connected> => {
         if (row.state.state !== "configured") return Effect.succeed({ row, state: row.state })
@@ -77,11 +80,16 @@ const connect = (all: ReadonlyArray<Row>, totalMs: number) =>
               return { row, state: { state: "failed", reason: { code: "SIGIL_START_TIMEOUT", message } } }
             }
             return { row, state: { state: "ready" }, generation: exit.value }
+          }),
+          Effect.tap(() => {
+            done += 1
+            return Effect.void
           })
         )
       },
       { concurrency: "unbounded" }
     )
+    const shown = yield* whileWaiting(() => `connecting: ${done} of ${startable} done…`, connecting)
     // Counted when all have had their time: an odd server is often odd a little later.
     return shown.map(({ generation, row, state }): Shown => {
       if (generation === undefined) return { row, state }

@@ -14,6 +14,7 @@ import { finish } from "../Finish.ts"
 import { usage } from "../UsageError.ts"
 import type { Handler } from "../Handler.ts"
 import { Output } from "../Output.ts"
+import { whileWaiting } from "../Waiting.ts"
 import type { ShownState } from "../ServerRow.ts"
 import { type Row, rows, runtimeOptions } from "../Session.ts"
 
@@ -46,9 +47,10 @@ export const handler: Handler<Input> = ({ args, options }) =>
       const secrets = yield* Secrets
       const query = args.query.join(" ")
       if (query.trim() === "") return yield* usage(["mcp", "search"], "QUERY is empty; give words to look for.")
-      yield* output.progress("starting servers…")
-      const parts = yield* Effect.forEach(yield* rows, (row) => partOf(row, options.all), { concurrency: "unbounded" })
-      yield* output.progress("")
+      const parts = yield* whileWaiting(
+        () => "starting servers…",
+        Effect.forEach(yield* rows, (row) => partOf(row, options.all), { concurrency: "unbounded" })
+      )
       const tools = parts.flatMap((part) => part.tools).filter(({ status }) => status === "available")
       const names = visibleNames(tools.map(({ server, name }) => ({ server, tool: name })))
       const named = tools.map((tool, index) => ({ ...tool, visibleName: names[index] ?? tool.visibleName }))

@@ -18,6 +18,7 @@ import { errorOf } from "../FailureText.ts"
 import type { Handler } from "../Handler.ts"
 import { bold, dim, red, yellow } from "../Markup.ts"
 import { Output } from "../Output.ts"
+import { whileWaiting } from "../Waiting.ts"
 import type { ShownState } from "../ServerRow.ts"
 import { noteLostFiles, type Row, rowOf, rows, runtimeOptions } from "../Session.ts"
 
@@ -145,17 +146,17 @@ export const handler: Handler<Input> = ({ args, options }) =>
       if (args.server !== undefined) {
         // Strict: a named server that cannot start is the command's failure.
         yield* rowOf(args.server)
-        yield* output.progress(`starting ${args.server}…`)
+        const { server } = args
         const pipeline = yield* Pipeline
-        const tools = yield* pipeline.tools(args.server)
-        yield* output.progress("")
-        const only: ReadonlyArray<Part> = [{ server: args.server, state: "ready", tools }]
+        const tools = yield* whileWaiting(() => `starting ${server}…`, pipeline.tools(server))
+        const only: ReadonlyArray<Part> = [{ server, state: "ready", tools }]
         yield* options.for === undefined ? print(only) : printFor(options.for, only)
         return yield* finish(registry, 0)
       }
-      yield* output.progress("starting servers…")
-      const parts = yield* Effect.forEach(yield* rows, (row) => partOf(row, options.all), { concurrency: "unbounded" })
-      yield* output.progress("")
+      const parts = yield* whileWaiting(
+        () => "starting servers…",
+        Effect.forEach(yield* rows, (row) => partOf(row, options.all), { concurrency: "unbounded" })
+      )
       if (options.for !== undefined) {
         yield* printFor(options.for, parts)
         return yield* finish(registry, 0)
