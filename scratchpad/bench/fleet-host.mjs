@@ -1,7 +1,7 @@
 // One host process with many servers, measured from inside; prints one line of JSON. Run by startup.mjs and kill.mjs.
 // usage: node --expose-gc fleet-host.mjs sigil|bare KIND COUNT HOME MARK [hold]
 // KIND is a file of servers/; all servers carry SIGIL_BENCH=MARK. With `hold` it prints when all live and stays.
-import { readFileSync, writeFileSync } from "node:fs"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import os from "node:os"
 import path from "node:path"
 import { setImmediate as nextTurn } from "node:timers/promises"
@@ -47,11 +47,21 @@ const memory = async () => {
   const { rss, heapUsed, external } = process.memoryUsage()
   return { rss, heap: heapUsed + external }
 }
-/** CPU of the children that were waited for, ms (fields 16 and 17 of stat, ticks of 10 ms). */
+/** CPU of all children, ms: the live ones, and those that were waited for (proc(5); ticks of 10 ms). */
 const childCpu = () => {
-  const stat = readFileSync("/proc/self/stat", "utf8")
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-  return (Number(fields[13]) + Number(fields[14])) * 10
+  let ticks = 0
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "utf8")
+      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+      if (Number(name) === process.pid) ticks += Number(fields[13]) + Number(fields[14])
+      else if (Number(fields[1]) === process.pid) ticks += Number(fields[11]) + Number(fields[12])
+    } catch {
+      // Gone meanwhile.
+    }
+  }
+  return ticks * 10
 }
 const timed = async (run) => {
   const from = process.cpuUsage()
@@ -72,8 +82,10 @@ if (hold === "hold") {
 } else {
   const empty = await memory()
   const start = await timed(fleet.start)
+  const startChildCpu = childCpu()
   const live = await memory()
   const stop = await timed(fleet.stop)
+  const stopChildCpu = childCpu() - startChildCpu
   const survivors = marked(`SIGIL_BENCH=${mark}`).length
   const after = await memory()
   const per = (kindOf) => (live[kindOf] - empty[kindOf]) / names.length
@@ -82,9 +94,10 @@ if (hold === "hold") {
       ...start.value,
       startMs: opened.wall + start.wall,
       startCpu: opened.cpu + start.cpu,
+      startAllCpu: opened.cpu + start.cpu + startChildCpu,
       stopMs: stop.wall,
       stopCpu: stop.cpu,
-      childCpu: childCpu(),
+      stopAllCpu: stop.cpu + stopChildCpu,
       unconfirmed: stop.value,
       survivors,
       emptyRss: empty.rss,

@@ -139,7 +139,7 @@ const make = (startsAtATime: number) =>
         ),
         // The registry's own scope is in its context, too; what is started belongs to the scope of its supervisor.
         (whole) => Effect.flatMap(Effect.scope, (scope) => Effect.provide(Scope.extend(whole, scope), context)),
-        (whole) => Spans.start(server, whole)
+        (whole) => Spans.start(server, kind ?? "asked", whole)
       )
     }
 

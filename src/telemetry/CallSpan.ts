@@ -33,6 +33,7 @@ export const Attribute = {
   server: "sigil.server.name",
   /** UUID of the live connection; stdio has no `mcp.session.id`. */
   generation: "sigil.generation.id",
+  startKind: "sigil.start.kind",
   /** Gate that refused an admission. */
   gate: "sigil.admission.gate",
   /** Whether everything behind a closed connection is known to be gone. */

@@ -87,9 +87,12 @@ export const admission = <A, E, R>(server: string, effect: Effect.Effect<A, E, R
         )
   )
 
-/** One whole start, the wait for its turn included: parent of admission, spawn, handshake and lists. */
-export const start = <A, E, R>(server: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  step("sigil.start", { [Attribute.server]: server }, () => effect)
+/**
+ * One whole start, the wait for its turn included: parent of admission, spawn, handshake and lists. `kind` says what
+ * it is for: asked, restart, refresh, restore.
+ */
+export const start = <A, E, R>(server: string, kind: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  step("sigil.start", { [Attribute.server]: server, [Attribute.startKind]: kind }, () => effect)
 
 /** Opening the wire: for stdio the spawn of the process. Command and arguments are never recorded. */
 export const spawn = <A extends { readonly pid?: number }, E, R>(

@@ -418,6 +418,77 @@ describe("the servers of a run", () => {
   })
 })
 
+describe("an end that cannot be confirmed", () => {
+  const sticky = {
+    complete: false,
+    reason: "survivors",
+    survivors: [{ pid: 4711, command: "node" }],
+    steps: [],
+    durationMs: 1
+  }
+  const crashing = (link: MemoryLink) => {
+    queueMicrotask(() => link.end("It crashed at its start."))
+    return fakeServer()(link)
+  }
+
+  it.effect("of a crashed server keeps the next one from being started beside it", () => {
+    const fake = mortal()
+    let left = true
+    return registry((servers) =>
+      Effect.gen(function* () {
+        yield* servers.activate("a")
+        fake.links[0]?.end()
+        yield* rest
+        const error = yield* Effect.flip(call())
+        assert.equal(error.code, "SIGIL_CLEANUP_INCOMPLETE")
+        assert.include(error.text, "node (4711)")
+        yield* TestClock.adjust(600_000)
+        assert.equal(fake.links.length, 1)
+        left = false
+        yield* servers.activate("a")
+        const cleanups = yield* servers.closeAll
+        assert.deepEqual(
+          cleanups.map(({ report }) => report.complete),
+          [false, true]
+        )
+      })
+    ).pipe(withFakes({ servers: { a: fake.server }, cleanup: () => (left ? sticky : undefined) }))
+  })
+
+  it.effect("of a replaced generation takes the replacement with it", () => {
+    const fake = mortal()
+    let old: string | undefined
+    return registry((servers) =>
+      Effect.gen(function* () {
+        const generation = yield* servers.activate("a")
+        old = generation.id
+        const error = yield* Effect.flip(servers.refresh("a"))
+        assert.equal(error.code, "SIGIL_CLEANUP_INCOMPLETE")
+        assert.equal(servers.status("a").state, "failed")
+        assert.equal(fake.closed.length, 2)
+      })
+    ).pipe(
+      withFakes({ servers: { a: fake.server }, cleanup: ({ generation }) => (generation === old ? sticky : undefined) })
+    )
+  })
+
+  it.effect("of an optional server fails the set it belongs to", () =>
+    registry((servers) =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(servers.startEager)
+        assert.include(error.text, "It crashed at its start.")
+        assert.equal(error.details?.["cleanup_completed"], false)
+        assert.equal(servers.status("fine").state, "deferred")
+      })
+    ).pipe(
+      withFakes({
+        servers: { fine: fakeServer(), b: crashing },
+        cleanup: ({ server }) => (server === "b" ? sticky : undefined)
+      })
+    )
+  )
+})
+
 describe("a changed list", () => {
   /** A server whose list is whatever the array holds now. */
   const changing = () => {

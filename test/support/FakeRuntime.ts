@@ -6,6 +6,7 @@ import type { AuditRecord } from "../../src/audit/AuditRecord.ts"
 import { layerTest as configurationTest, type ConfigSnapshot } from "../../src/config/Configuration.ts"
 import type { Entry, ServerDeclaration } from "../../src/config/ServerDeclaration.ts"
 import { defaultSettings } from "../../src/config/Settings.ts"
+import type { CleanupReport } from "../../src/platform/CleanupReport.ts"
 import * as HostEnvironment from "../../src/platform/HostEnvironment.ts"
 import * as PidNamespace from "../../src/platform/PidNamespace.ts"
 import * as Random from "../../src/platform/Random.ts"
@@ -22,6 +23,7 @@ import * as Gates from "../../src/tools/Gates.ts"
 import * as Pipeline from "../../src/tools/Pipeline.ts"
 import * as Surfaces from "../../src/tools/Surfaces.ts"
 import * as MemoryTransport from "../../src/transport/MemoryTransport.ts"
+import { type OpenRequest, Transport } from "../../src/transport/Transport.ts"
 
 /** A declaration of a server whose calls are allowed, with anything replaced. */
 export const declared = (name: string, more: Partial<ServerDeclaration> = {}): Entry => ({
@@ -75,8 +77,23 @@ export interface FakeRuntime {
   readonly snapshot?: Partial<ConfigSnapshot>
   /** What the system says of PID namespaces; none when absent. */
   readonly pidNamespace?: PidNamespace.Receipt
+  /** How the end of a connection is reported, where it is not complete. */
+  readonly cleanup?: (request: OpenRequest) => CleanupReport | undefined
   /** Receives the audit records. */
   readonly records?: Array<AuditRecord>
+}
+
+/** In-process servers whose ends are reported as the test says. */
+const transportOf = ({ cleanup, servers }: FakeRuntime): Layer.Layer<Transport> => {
+  const memory = MemoryTransport.make(servers)
+  if (cleanup === undefined) return Layer.succeed(Transport, memory)
+  return Layer.succeed(Transport, {
+    open: (request) =>
+      Effect.map(memory.open(request), (wire) => ({
+        ...wire,
+        close: Effect.map(wire.close, (report) => cleanup(request) ?? report)
+      }))
+  })
 }
 
 /** Layers of the whole. */
@@ -102,7 +119,7 @@ export const layer = (fake: FakeRuntime) => {
     configurationTest(snapshot),
     ApprovalStore.layerMemory(),
     Toggles.layerMemory,
-    MemoryTransport.layer(fake.servers),
+    transportOf(fake),
     PidNamespace.layerTest(
       fake.pidNamespace ?? { _tag: "Unavailable", reason: "refused", text: "Nothing is started here." }
     ),

@@ -80,6 +80,7 @@ describe("Spans", () => {
           Effect.gen(function* () {
             const opened = yield* Spans.start(
               "files",
+              "asked",
               Effect.gen(function* () {
                 yield* Spans.admission("files", Effect.void)
                 yield* Spans.spawn(facts, Effect.succeed({ pid: 42 }))
@@ -282,6 +283,7 @@ describe("Spans", () => {
       const closing = (session: Spans.Session | undefined) =>
         Spans.start(
           "files",
+          "asked",
           Spans.close(
             facts,
             () => session,
