@@ -124,8 +124,10 @@ const marks = { ok: green("[ok]   "), warn: yellow("[warn] "), error: red("[erro
 
 const linesOf = (finding: Finding): ReadonlyArray<Line> => {
   const place = finding.where === undefined ? undefined : placeOf(finding.where)
+  const [first = "", ...more] = finding.message.split("\n")
   return [
-    [marks[finding.status], ` ${finding.code} ${finding.subject} - ${finding.message}`],
+    [marks[finding.status], ` ${finding.code} ${finding.subject} - ${first}`],
+    ...more.map((line): Line => `          ${line}`),
     ...(place === undefined || finding.status === "ok" ? [] : [[dim(`          at ${place}`)]]),
     ...(finding.fix === undefined ? [] : [`          fix: ${finding.fix}`])
   ]

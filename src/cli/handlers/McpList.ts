@@ -161,7 +161,9 @@ const print = (shown: ReadonlyArray<Shown>, all: boolean) =>
     }
     for (const { row, state } of shown) {
       if (state.reason === undefined || ["pending", "rejected", "disabled"].includes(state.state)) continue
-      yield* output.note(`${nameOf(row.entry)}: ${state.reason.message}`)
+      const [first = "", ...more] = state.reason.message.split("\n")
+      yield* output.note(`${nameOf(row.entry)}: ${first}`)
+      for (const line of more) yield* output.note(`  ${line}`)
     }
     if (all) {
       for (const { name, scope, source, by, why } of shadowed) {
