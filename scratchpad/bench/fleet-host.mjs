@@ -92,6 +92,8 @@ if (hold === "hold") {
   console.log(
     JSON.stringify({
       ...start.value,
+      openMs: opened.wall,
+      openCpu: opened.cpu,
       startMs: opened.wall + start.wall,
       startCpu: opened.cpu + start.cpu,
       startAllCpu: opened.cpu + start.cpu + startChildCpu,

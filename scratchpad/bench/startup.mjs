@@ -52,8 +52,8 @@ console.log(
   `${rounds} interleaved rounds, ${count} servers, Node ${process.version}, ${before} before, ${load()} after`
 )
 const widths = [10, 8, 8, 11, 12, 8, 8, 8, 11, 12, 8]
-const rest = ["spread", "host cpu ms", "all cpu ms", "spread"]
-row(["", "ready ms", ...rest, "end ms", ...rest], widths)
+const more = ["spread", "host cpu ms", "all cpu ms", "spread"]
+row(["", "ready ms", ...more, "end ms", ...more], widths)
 for (const name of Object.keys(runs)) {
   const cells = ["start", "stop"].flatMap((step) => [
     mid(name, `${step}Ms`).toFixed(0),
@@ -65,6 +65,10 @@ for (const name of Object.keys(runs)) {
   row([name, ...cells], widths)
 }
 console.log("all cpu: host and children; it decides where the time spreads over 15 %")
+for (const kind of kinds) {
+  const [ms, cpu] = ["openMs", "openCpu"].map((field) => mid(`sigil ${kind}`, field).toFixed(0))
+  console.log(`sigil ${kind}: ready includes ${ms} ms, ${cpu} ms cpu for the runtime before its first start`)
+}
 console.log("sigil / bare, median of the pairs (least to most):")
 for (const kind of kinds) {
   const ratio = (field) => {

@@ -1,0 +1,85 @@
+/**
+ * What every gate of admission shares: the state that the gates fill one after the other, and how one refuses.
+ *
+ * A gate answers with one line that says why it let the server pass, or fails with a typed refusal. It starts nothing
+ * and leaves nothing behind. The order is in `Admission.ts`.
+ */
+import * as Effect from "effect/Effect"
+import type { Where } from "../../base/Failure.ts"
+import type { ConfigError } from "../../config/ConfigError.ts"
+import type { ConfigSnapshot } from "../../config/Configuration.ts"
+import type { ExpandedEndpoint } from "../../config/Expansion.ts"
+import type { Entry, ServerDeclaration, StdioEndpoint } from "../../config/ServerDeclaration.ts"
+import type { StdioPlan } from "../../transport/Transport.ts"
+import type { ChildEnvironment } from "../ChildEnvironment.ts"
+import { AdmissionError } from "../ServerError.ts"
+
+/** The gates in order. */
+export const gateNames = [
+  "declaration",
+  "company_limit",
+  "scope_rules",
+  "expansion",
+  "mcp_policy",
+  "approval",
+  "enabled",
+  "network",
+  "grants",
+  "executable",
+  "pin_and_lock",
+  "credential"
+] as const
+/** One gate. */
+export type GateName = (typeof gateNames)[number]
+
+/** Why admission refused. */
+export type Refusal = AdmissionError | ConfigError
+
+/** What the caller of admission knows about this run. */
+export interface RunFacts {
+  readonly snapshot: ConfigSnapshot
+  /** Whether somebody said yes to a network ask for this very start. */
+  readonly networkApproved: boolean
+}
+
+/** What the gates have found out so far. */
+export interface State {
+  readonly entry: Entry
+  readonly facts: RunFacts
+  declaration?: ServerDeclaration
+  expanded?: ExpandedEndpoint
+  environment?: ChildEnvironment
+  cwd?: string
+  plan?: StdioPlan
+}
+
+/** One gate: the line that says why it passed, or a refusal. */
+export type Gate = (state: State) => Effect.Effect<string, Refusal>
+
+/** Where a refusal belongs: the entry, and the field if there is one. */
+export const located = (declaration: ServerDeclaration, operation: GateName, field?: string): Where => ({
+  ...declaration.source,
+  server: declaration.name,
+  operation,
+  ...(field === undefined ? {} : { field })
+})
+
+/** Later gates run only after the earlier ones filled the state. */
+export const known = <A>(value: A | undefined, gate: GateName): Effect.Effect<A> =>
+  value === undefined
+    ? Effect.dieMessage(`admission gate ${gate} ran before the gates it builds on`)
+    : Effect.succeed(value)
+
+/** The endpoint of a server that is started as a process. */
+export const stdioOnly = (
+  declaration: ServerDeclaration,
+  expanded: ExpandedEndpoint
+): Effect.Effect<StdioEndpoint, AdmissionError> =>
+  expanded.endpoint._tag === "stdio"
+    ? Effect.succeed(expanded.endpoint)
+    : new AdmissionError({
+        code: "SIGIL_NOT_SUPPORTED",
+        reason: "not_supported_yet",
+        text: `The server '${declaration.name}' is remote, which is not supported yet.`,
+        where: located(declaration, "grants", "url")
+      })
