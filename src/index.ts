@@ -102,7 +102,7 @@ export { type Launcher, layer as PidNamespaceLive, PidNamespace, type Receipt } 
 export { AdmissionError, ConnectionError, RemoteError, RequiredServersError, StartError } from "./server/ServerError.ts"
 export { layer as ServerLogLive, layerMemory as ServerLogMemory, ServerLog } from "./server/ServerLog.ts"
 export type { Generation, OnOpen, ServerInfo } from "./server/Generation.ts"
-export type { Progress } from "./server/Connection.ts"
+export type { Progress } from "./server/Progress.ts"
 export type { CleanupReport } from "./platform/CleanupReport.ts"
 
 // Transports.

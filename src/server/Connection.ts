@@ -23,6 +23,7 @@ import type { Wire, WireEnd } from "../transport/Transport.ts"
 import * as Deadline from "./Deadline.ts"
 import type { ConnectionError, RemoteError } from "./ServerError.ts"
 import * as InboundWindow from "./InboundWindow.ts"
+import { noteOf, type Progress, tokenOf } from "./Progress.ts"
 import * as RequestFault from "./RequestFault.ts"
 import { faultFor, type Terminal } from "./TerminalCause.ts"
 
@@ -36,13 +37,6 @@ const MAX_NOISE_LINES = 10_000
 const MAX_TIMEOUTS_IN_ROW = 2
 /** Answers to the server that may wait for it to read them; a server that asks without reading is cut off. */
 const MAX_UNREAD_ANSWER_BYTES = 8 * MIB
-
-/** One progress note of a request. */
-export interface Progress {
-  readonly progress: number
-  readonly total?: number
-  readonly message?: string
-}
 
 /** How one request is made. */
 export interface RequestOptions {
@@ -243,22 +237,14 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
     const fault = (operation: string | undefined, error: JsonRpc.ErrorObject): RemoteError =>
       RequestFault.remote(server, operation ?? "", { ...error, message: options.redact(error.message) })
     const onProgress = (params: JsonObject): boolean => {
-      const token = own(params, "progressToken")
-      const key = typeof token === "string" && /^\d+$/.test(token) ? Number(token) : token
-      const found = typeof key === "number" ? pending.get(key) : undefined
+      const token = tokenOf(params)
+      const found = token === undefined ? undefined : pending.get(token)
       if (found === undefined) {
         odd()
         return false
       }
-      const progress = own(params, "progress")
-      if (typeof progress !== "number") return true
-      const total = own(params, "total")
-      const message = own(params, "message")
-      const note: Progress = {
-        progress,
-        ...(typeof total === "number" ? { total } : {}),
-        ...(typeof message === "string" ? { message } : {})
-      }
+      const note = noteOf(params)
+      if (note === undefined) return true
       found.extend?.()
       const now = deadlines.now()
       if (now - found.progressAt < PROGRESS_INTERVAL_MS) {

@@ -1,6 +1,6 @@
 /** Whoever makes a call: identity, who answers for it, where its progress goes. */
 import * as Effect from "effect/Effect"
-import type { Progress } from "../server/Connection.ts"
+import type { Progress } from "../server/Progress.ts"
 import type { Approver } from "./Approver.ts"
 
 /** One caller. */
