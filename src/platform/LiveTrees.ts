@@ -1,7 +1,7 @@
 /**
  * The process trees of this process that have not been confirmed gone.
  *
- * It is the one piece of module state in the room: the last resort of `Main` must work without a runtime, in a
+ * It is the one piece of lasting module state in the room: the last resort of `Main` must work without a runtime, in a
  * signal handler, at the moment before exit. It is separate from `ProcessTree` so that a program that starts no
  * server does not load `node:child_process`.
  */

@@ -95,16 +95,58 @@ export const commandLine = (pid: number): string => {
   }
 }
 
-/** Whether the environment of a process holds `assignment` (`NAME=value`) as a whole entry. */
-export const environmentHas = (pid: number, assignment: string): boolean => {
+const environmentOf = (pid: number): Buffer | undefined => {
   try {
-    const block = fs.readFileSync(`/proc/${pid}/environ`)
-    for (let at = block.indexOf(assignment); at >= 0; at = block.indexOf(assignment, at + 1)) {
-      const end = at + assignment.length
-      if ((at === 0 || block[at - 1] === 0) && (end === block.length || block[end] === 0)) return true
-    }
+    return fs.readFileSync(`/proc/${pid}/environ`)
   } catch {
     // Gone, or of another user: not ours to judge.
+    return undefined
+  }
+}
+
+const holds = (block: Buffer | undefined, assignment: string): boolean => {
+  if (block === undefined) return false
+  for (let at = block.indexOf(assignment); at >= 0; at = block.indexOf(assignment, at + 1)) {
+    const end = at + assignment.length
+    if ((at === 0 || block[at - 1] === 0) && (end === block.length || block[end] === 0)) return true
   }
   return false
+}
+
+/** Whether the environment of a process holds `assignment` (`NAME=value`) as a whole entry. */
+export const environmentHas = (pid: number, assignment: string): boolean => holds(environmentOf(pid), assignment)
+
+/** All processes at one moment; an environment is read when it is first asked for, and once. */
+export interface Reading {
+  readonly all: ReadonlyArray<ProcessStat>
+  readonly environmentHas: (pid: number, assignment: string) => boolean
+}
+
+/** Reads now. */
+export const read = (): Reading => {
+  const blocks = new Map<number, Buffer | undefined>()
+  return {
+    all: list(),
+    environmentHas: (pid, assignment) => {
+      if (!blocks.has(pid)) blocks.set(pid, environmentOf(pid))
+      return holds(blocks.get(pid), assignment)
+    }
+  }
+}
+
+let waiting: Array<(reading: Reading) => void> = []
+
+/**
+ * Reads in the next turn of the event loop, once for all who asked by then: fifty servers that end together cost one
+ * reading instead of fifty. It never begins before the question, so what is asked after an exit sees it.
+ */
+export const readSoon = (take: (reading: Reading) => void): void => {
+  waiting.push(take)
+  if (waiting.length > 1) return
+  setImmediate(() => {
+    const takers = waiting
+    waiting = []
+    const reading = read()
+    for (const taker of takers) taker(reading)
+  })
 }

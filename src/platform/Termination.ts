@@ -83,7 +83,7 @@ const signalTo = (pid: number, signal: NodeJS.Signals | 0): Signalled => {
 
 /** SIGTERM for what a launcher started: a server may have left the launcher's group without ill will. */
 const termLaunched = (target: Target): Signalled => {
-  const sent = liveProcesses(target)
+  const sent = liveProcesses(target, Proc.read())
     .filter((entry) => entry.pid !== target.pid)
     .map((entry) => signalTo(entry.pid, "SIGTERM"))
   return sent.includes("sent") ? "sent" : sent.includes("refused") ? "refused" : "gone"
@@ -91,9 +91,9 @@ const termLaunched = (target: Target): Signalled => {
 
 /** Live processes of the tree, wherever they went. */
 export const liveProcesses = (
-  target: Pick<Target, "pid" | "startTime" | "marker">
+  target: Pick<Target, "pid" | "startTime" | "marker">,
+  { all, environmentHas }: Proc.Reading
 ): ReadonlyArray<Proc.ProcessStat> => {
-  const all = Proc.list()
   const since = target.startTime ?? 0
   const holder = all.find((entry) => entry.pid === target.pid)
   // A stranger on the leader's number means that group and session of that number are the stranger's.
@@ -104,7 +104,7 @@ export const liveProcesses = (
     if (numberIsOurs && (entry.pid === target.pid || entry.session === target.pid || entry.group === target.pid)) {
       return true
     }
-    return Proc.environmentHas(entry.pid, target.marker)
+    return environmentHas(entry.pid, target.marker)
   })
 }
 
@@ -168,11 +168,17 @@ const goneWithin = (target: Target, ms: number, lingerMs: number): Effect.Effect
     )
   })
 
+/** Live processes of the tree, from a reading that others may share. */
+const look = (target: Target): Effect.Effect<ReadonlyArray<Proc.ProcessStat>> =>
+  Effect.async((resume) => {
+    Proc.readSoon((reading) => resume(Effect.sync(() => liveProcesses(target, reading))))
+  })
+
 /** Kills what is left outside the group; the processes still alive at the end. */
 const sweep = (target: Target, killed: () => void): Effect.Effect<ReadonlyArray<Survivor>> =>
   Effect.gen(function* () {
     const end = performance.now() + SWEEP_WAIT_MS
-    let left = liveProcesses(target)
+    let left = yield* look(target)
     for (let round = 0; left.length > 0 && round < SWEEP_ROUNDS && performance.now() < end; round++) {
       killed()
       const struck = left
@@ -180,7 +186,7 @@ const sweep = (target: Target, killed: () => void): Effect.Effect<ReadonlyArray<
       yield* until(Math.max(Math.min(SWEEP_WAIT_MS / 2, end - performance.now()), 1), () =>
         struck.every((entry) => !Proc.isSameAlive(entry.pid, entry.startTime))
       )
-      left = liveProcesses(target)
+      left = yield* look(target)
     }
     return left.map((entry) => ({ pid: entry.pid, command: entry.command }))
   })

@@ -164,13 +164,8 @@ const make = (startsAtATime: number) =>
         })
       )
     }
-    const withSupervisor =
-      (use: (supervisor: Supervisor.Supervisor) => Effect.Effect<Generation.Generation, ActivationError>) =>
-      (name: string): Effect.Effect<Generation.Generation, ActivationError> => {
-        const live = supervisors.get(name)?.live()
-        // The common case of every call but the first.
-        return live === undefined ? Effect.flatMap(supervisorOf(name), use) : Effect.succeed(live)
-      }
+    /** The common case of every call but the first. */
+    const liveOf = (name: string): Generation.Generation | undefined => supervisors.get(name)?.live()
     const close = (supervisor: Supervisor.Supervisor) => Effect.map(supervisor.stop, () => supervisor.takeCleanups())
 
     const forget = gate.onIdle(() => {
@@ -206,8 +201,16 @@ const make = (startsAtATime: number) =>
     return Registry.of({
       snapshot,
       find,
-      activate: (name, options) => withSupervisor((supervisor) => supervisor.activate(options))(name),
-      acquire: (name, options) => withSupervisor((supervisor) => supervisor.acquire(options))(name),
+      activate: (name, options) => {
+        const live = liveOf(name)
+        if (live !== undefined) return Effect.succeed(live)
+        return Effect.flatMap(supervisorOf(name), (supervisor) => supervisor.activate(options))
+      },
+      acquire: (name, options) => {
+        const live = liveOf(name)
+        if (live !== undefined) return Effect.succeed(live)
+        return Effect.flatMap(supervisorOf(name), (supervisor) => supervisor.acquire(options))
+      },
       refresh: (name, options) => Effect.flatMap(supervisorOf(name), (supervisor) => supervisor.refresh(options)),
       startEager,
       status: (name) => supervisors.get(name)?.status() ?? { state: "deferred" },

@@ -7,10 +7,12 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { createHash } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
+import * as fs from "node:fs"
 import * as path from "node:path"
-import { readText, update } from "../platform/AtomicFile.ts"
+import { ensurePrivateDirectory, readText } from "../platform/AtomicFile.ts"
 import type { FileError } from "../platform/FileError.ts"
+import { fileFault } from "../platform/FileFault.ts"
 
 /** Keeps the last words of servers. */
 export class ServerLog extends Context.Tag("sigil/server/ServerLog")<
@@ -29,14 +31,34 @@ const fileName = (server: string): string => {
   return `${readable}-${createHash("sha256").update(server).digest("hex").slice(0, 12)}.log`
 }
 
+/** Replaces a log whole. Nobody reads it to write it, and a crash may cost it: no lock, no wait for the disk. */
+const write = (file: string, text: string): Effect.Effect<void, FileError> =>
+  Effect.zipRight(
+    ensurePrivateDirectory(path.dirname(file)),
+    Effect.try({
+      try: () => {
+        const temporary = `${file}.${randomUUID()}.tmp`
+        try {
+          fs.writeFileSync(temporary, text, { mode: 0o600, flag: "wx" })
+          fs.renameSync(temporary, file)
+        } finally {
+          fs.rmSync(temporary, { force: true })
+        }
+      },
+      catch: (error) => fileFault("written", file, error)
+    })
+  )
+
 /** Logs in one directory. */
 export const layer = (directory: string): Layer.Layer<ServerLog> =>
   Layer.succeed(ServerLog, {
     save: (server, text) =>
-      update(path.join(directory, fileName(server)), () => Effect.succeed(text)).pipe(
-        Effect.asVoid,
-        Effect.catchAll((error) => Effect.logDebug(`The log of server '${server}' was not kept: ${error.text}`))
-      ),
+      Effect.suspend(() => {
+        const file = path.join(directory, fileName(server))
+        // Most servers say nothing.
+        if (text === "" && !fs.existsSync(file)) return Effect.void
+        return write(file, text)
+      }).pipe(Effect.catchAll((error) => Effect.logDebug(`The log of server '${server}' was not kept: ${error.text}`))),
     read: (server) => readText(path.join(directory, fileName(server)))
   })
 
