@@ -45,6 +45,11 @@ const idOf = (value: Json | undefined): Id | undefined => {
   return value instanceof LosslessNumber && /^-?\d+$/.test(value.value) ? value.value : undefined
 }
 
+/** Whether a value looks like an attempt at JSON-RPC at all: an envelope or a batch, well-formed or not. */
+export const claims = (value: Json): boolean =>
+  Array.isArray(value) ||
+  (isJsonObject(value) && ["jsonrpc", "id", "method", "result", "error"].some((key) => Object.hasOwn(value, key)))
+
 /** Classifies one parsed message. */
 export const classify = (value: Json): Incoming => {
   if (!isJsonObject(value)) return invalid(Array.isArray(value) ? "batch" : "not_an_object")

@@ -335,6 +335,12 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
     /** Whether the next timeout ends the connection. */
     const closesAfter = (given: RequestOptions): boolean =>
       (given.onTimeout ?? options.onTimeout) === "close" || timeoutsInRow + 1 >= MAX_TIMEOUTS_IN_ROW
+    /** Counts a line that is no message, where such lines are tolerated. */
+    const isNoise = (): boolean => {
+      if (options.stdoutNoise !== "skip" || oddities.noiseLines >= MAX_NOISE_LINES) return false
+      oddities.noiseLines += 1
+      return true
+    }
     const onMessage = (text: string, bytes: number): boolean => {
       if (terminal !== undefined || !isBound()) return false
       let value: Json
@@ -347,12 +353,11 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
             "The server frames its messages with Content-Length headers. MCP over stdio is one JSON message per line."
           )
         }
-        if (options.stdoutNoise === "skip" && oddities.noiseLines < MAX_NOISE_LINES) {
-          oddities.noiseLines += 1
-          return true
-        }
+        if (isNoise()) return true
         return invalid("invalid_json", "The server wrote a line to stdout that is not JSON.")
       }
+      // Many programs log in JSON; what does not even claim to be JSON-RPC is noise like any other line.
+      if (options.stdoutNoise === "skip" && !JsonRpc.claims(value) && isNoise()) return true
       return take(value, bytes, false)
     }
 

@@ -244,6 +244,20 @@ describe("Connection", () => {
     })
   )
 
+  it.scoped("takes lines of JSON that are no JSON-RPC for noise, where noise is tolerated", () =>
+    Effect.gen(function* () {
+      const { server, link } = silent()
+      const connection = yield* connect(server, { stdoutNoise: "skip" })
+      for (const line of ['{"level":30,"msg":"listening"}', "42", '"text"', "null"]) link().sendText(line)
+      yield* settle
+      assert.isUndefined(connection.terminal())
+      assert.equal(connection.oddities.noiseLines, 4)
+      link().sendText('{"jsonrpc":"1.0","id":1,"result":{}}')
+      yield* settle
+      assert.equal(connection.terminal()?.end.reason, "invalid_jsonrpc_envelope")
+    })
+  )
+
   it.scoped("tolerates noise on stdout only when told to, and counts it", () =>
     Effect.gen(function* () {
       const { server, link } = silent()
