@@ -235,6 +235,16 @@ export const catalogue = {
   ),
   SIGIL_FINDINGS: entry(1, "The check found something broken.", "Apply the fix lines of the findings."),
   SIGIL_INTERRUPTED: entry(130, "The command was interrupted.", "Run it again."),
+  SIGIL_OUTPUT_UNWRITABLE: entry(
+    1,
+    "What the command prints cannot be written.",
+    "Make room, or send the output somewhere else."
+  ),
+  SIGIL_OUT_OF_FILES: entry(
+    1,
+    "The system lets this process open no more files.",
+    "Raise the limit (ulimit -n), or use fewer servers at once."
+  ),
   SIGIL_INTERNAL: entry(1, "A fault inside sigil.", "Report it with the message and the command.")
 } as const satisfies Record<string, CodeEntry>
 

@@ -51,6 +51,7 @@ export const Server = Schema.Struct({
   trust_class: optional(Schema.Literal("official", "self_hosted", "third_party")),
   approval_default: optional(Schema.Literal("allow", "ask", "deny")),
   state: ServerState,
+  queued: optional(Schema.Boolean),
   reason: optional(Reason),
   status: optional(
     Schema.Struct({

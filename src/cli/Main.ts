@@ -34,6 +34,14 @@ const internal = (cause: Cause.Cause<never>, debug: boolean): Failure => {
   const fault = Cause.squash(cause)
   const message = fault instanceof Error ? fault.message : String(fault)
   const line = message.split("\n")[0] ?? ""
+  if (!debug && /\b(?:EMFILE|ENFILE)\b/.test(line)) {
+    return {
+      _tag: "InternalError",
+      code: "SIGIL_OUT_OF_FILES",
+      reason: "file_limit",
+      text: `Too many open files: ${line}`
+    }
+  }
   return {
     _tag: "InternalError",
     code: "SIGIL_INTERNAL",

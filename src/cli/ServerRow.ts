@@ -24,6 +24,8 @@ export interface StateOfServer {
 /** A state as a document shows it, declared or live. */
 export interface ShownState {
   readonly state: DocumentOf<"list">["servers"][number]["state"]
+  /** Its turn to start did not come yet. */
+  readonly queued?: boolean
   readonly reason?: { readonly code: string; readonly message: string }
 }
 

@@ -89,8 +89,7 @@ const raiseDeadlines = (host: Host): ((entry: Entry) => Entry) => {
     const raised: ServerDeclaration = {
       ...declaration,
       startupTimeoutMs: Math.max(declaration.startupTimeoutMs, connect ?? 0),
-      toolTimeoutMs,
-      toolTimeoutMaxMs: Math.max(declaration.toolTimeoutMaxMs, toolTimeoutMs)
+      toolTimeoutMs
     }
     return { _tag: "Valid", declaration: raised }
   }

@@ -19,8 +19,6 @@ import { unsupportedOf } from "./Unsupported.ts"
 const LAUNCHER_STARTUP_MS = 60 * SECOND_MS
 /** Call deadline that 0 or a negative value stands for, ms. */
 const ZERO_DEADLINE_MS = 30 * SECOND_MS
-/** Hard maximum of a call in idle mode as a multiple of its deadline (spec section 7). */
-const MAX_FACTOR = 10
 /** Default and largest grace between the steps of termination, ms (spec section 7). */
 const GRACE_MS = 500
 const MAX_GRACE_MS = 10 * SECOND_MS
@@ -164,7 +162,7 @@ interface Deadlines {
   readonly startupTimeoutMs: number
   readonly toolTimeoutMs: number
   readonly toolTimeoutsMs: { readonly [tool: string]: number }
-  readonly toolTimeoutMaxMs: number
+  readonly toolTimeoutMaxMs: number | undefined
 }
 
 const decodeDeadlines = (
@@ -193,7 +191,7 @@ const decodeDeadlines = (
     startupTimeoutMs,
     toolTimeoutMs,
     toolTimeoutsMs: decodeToolTimeouts(reader, format, warnings),
-    toolTimeoutMaxMs: maximum === undefined ? Math.min(DAY_MS, toolTimeoutMs * MAX_FACTOR) : capped(maximum * SECOND_MS)
+    toolTimeoutMaxMs: maximum === undefined ? undefined : capped(maximum * SECOND_MS)
   }
 }
 

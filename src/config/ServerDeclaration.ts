@@ -95,8 +95,8 @@ export interface ServerDeclaration {
   /** Call deadline in ms of single tools, by exact tool name. */
   readonly toolTimeoutsMs: { readonly [tool: string]: number }
   readonly timeoutMode: "total" | "idle"
-  /** Hard maximum of a call in idle mode, ms. */
-  readonly toolTimeoutMaxMs: number
+  /** Hard maximum of a call in idle mode, ms; ten times its deadline when absent. */
+  readonly toolTimeoutMaxMs: number | undefined
   readonly onTimeout: "close" | "keep"
   readonly restart: "on_failure" | "never"
   readonly refresh: "overlap" | "exclusive"

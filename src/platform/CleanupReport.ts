@@ -26,7 +26,10 @@ export interface CleanupReport {
    * them happens on every close.
    */
   readonly steps: ReadonlyArray<CleanupStep>
-  /** Why it is incomplete: `survivors`, `signal_refused`, `unconfirmed`, `taskkill_failed`. */
+  /**
+   * Why it is incomplete: `survivors`, `signal_refused`, `unconfirmed`, `taskkill_failed`, or `environment_hidden`: the
+   * named processes may be the server's or somebody else's, and the system does not let us tell.
+   */
   readonly reason?: string
   readonly durationMs: number
 }

@@ -14,6 +14,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
+import { catalogue } from "../base/Codes.ts"
 import { SECOND_MS } from "../base/Units.ts"
 import { killAllNow } from "./LiveTrees.ts"
 
@@ -45,6 +46,13 @@ const firstLine = (fault: unknown): string => {
   return text.split("\n")[0] ?? ""
 }
 
+/** A line about a fault that is not sigil's own: what, why, what to do, the code. */
+const coded = (code: "SIGIL_OUTPUT_UNWRITABLE" | "SIGIL_OUT_OF_FILES", why: string): string =>
+  `error: ${catalogue[code].summary} (${why})\nfix: ${catalogue[code].fix}\ncode: ${code} (sigil errors ${code})`
+
+const outOfFiles = (fault: unknown): boolean =>
+  fault instanceof Error && "code" in fault && (fault.code === "EMFILE" || fault.code === "ENFILE")
+
 /** Ends when everything written to the stream is out, or cannot get out any more. */
 const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
   new Promise((resolve) => {
@@ -65,7 +73,10 @@ export const runMain = (program: Effect.Effect<number>, options: MainOptions = {
       // The report of a fault must not become the next one.
     }
   }
-  const report = (fault: unknown): void => say(`sigil: a fault inside sigil: ${firstLine(fault)}`)
+  const report = (fault: unknown): void =>
+    outOfFiles(fault)
+      ? say(coded("SIGIL_OUT_OF_FILES", firstLine(fault)))
+      : say(`sigil: a fault inside sigil: ${firstLine(fault)}`)
 
   let signalled: number | undefined
   let faulted = false
@@ -76,7 +87,7 @@ export const runMain = (program: Effect.Effect<number>, options: MainOptions = {
     if ("code" in error && typeof error.code === "string" && goneCodes.includes(error.code)) readerGone = true
     else if (!faulted) {
       faulted = true
-      say(`sigil: the output cannot be written: ${firstLine(error)}`)
+      say(coded("SIGIL_OUTPUT_UNWRITABLE", firstLine(error)))
     }
     interrupt()
   }

@@ -95,17 +95,18 @@ export const commandLine = (pid: number): string => {
   }
 }
 
-const environmentOf = (pid: number): Buffer | undefined => {
+/** The bytes of an environment; `refused` when the system does not show it, `gone` when there is none any more. */
+const environmentOf = (pid: number): Buffer | "refused" | "gone" => {
   try {
     return fs.readFileSync(`/proc/${pid}/environ`)
-  } catch {
-    // Gone, or of another user: not ours to judge.
-    return undefined
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined
+    return code === "EACCES" || code === "EPERM" ? "refused" : "gone"
   }
 }
 
-const holds = (block: Buffer | undefined, assignment: string): boolean => {
-  if (block === undefined) return false
+const holds = (block: Buffer | string, assignment: string): boolean => {
+  if (typeof block === "string") return false
   for (let at = block.indexOf(assignment); at >= 0; at = block.indexOf(assignment, at + 1)) {
     const end = at + assignment.length
     if ((at === 0 || block[at - 1] === 0) && (end === block.length || block[end] === 0)) return true
@@ -120,17 +121,43 @@ export const environmentHas = (pid: number, assignment: string): boolean => hold
 export interface Reading {
   readonly all: ReadonlyArray<ProcessStat>
   readonly environmentHas: (pid: number, assignment: string) => boolean
+  /** Whether the system hides the environment of a process from us, as it does for `ssh-agent` or a setuid program. */
+  readonly isHidden: (pid: number) => boolean
 }
 
 /** Reads now. */
 export const read = (): Reading => {
-  const blocks = new Map<number, Buffer | undefined>()
+  const blocks = new Map<number, Buffer | "refused" | "gone">()
+  const blockOf = (pid: number): Buffer | "refused" | "gone" => {
+    const known = blocks.get(pid)
+    if (known !== undefined) return known
+    const block = environmentOf(pid)
+    blocks.set(pid, block)
+    return block
+  }
   return {
     all: list(),
-    environmentHas: (pid, assignment) => {
-      if (!blocks.has(pid)) blocks.set(pid, environmentOf(pid))
-      return holds(blocks.get(pid), assignment)
-    }
+    environmentHas: (pid, assignment) => holds(blockOf(pid), assignment),
+    isHidden: (pid) => blockOf(pid) === "refused"
+  }
+}
+
+/** The real user of a process; `undefined` when it is gone. */
+export const realUser = (pid: number): number | undefined => {
+  try {
+    const uid = /^Uid:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]
+    return uid === undefined ? undefined : Number(uid)
+  } catch {
+    return undefined
+  }
+}
+
+/** The control groups of a process as one text; empty when it is gone. */
+export const controlGroup = (pid: number | "self"): string => {
+  try {
+    return fs.readFileSync(`/proc/${pid}/cgroup`, "utf8")
+  } catch {
+    return ""
   }
 }
 

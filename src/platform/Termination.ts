@@ -168,27 +168,69 @@ const goneWithin = (target: Target, ms: number, lingerMs: number): Effect.Effect
     )
   })
 
+/**
+ * Processes that may be the tree's and cannot be told from others: their environment is hidden from us, and they began,
+ * in a session of their own, after the server, for this user, where sigil itself runs. They are named, never ended:
+ * one of them may be the user's own (R section 3.9: what cannot be read counts as alive).
+ */
+const undecided = (target: Target, { all, isHidden }: Proc.Reading): ReadonlyArray<Proc.ProcessStat> => {
+  const user = process.getuid?.()
+  const since = target.startTime
+  if (user === undefined || since === undefined) return []
+  const isNew = (session: number): boolean => {
+    const leader = all.find((entry) => entry.pid === session)
+    return leader === undefined || leader.startTime >= since
+  }
+  let ours: string | undefined
+  return all.filter((entry) => {
+    if (!Proc.isAlive(entry) || entry.startTime < since || entry.pid === process.pid) return false
+    if (!isNew(entry.session) || !isHidden(entry.pid) || Proc.realUser(entry.pid) !== user) return false
+    ours ??= Proc.controlGroup("self")
+    return Proc.controlGroup(entry.pid) === ours
+  })
+}
+
 /** Live processes of the tree, from a reading that others may share. */
-const look = (target: Target): Effect.Effect<ReadonlyArray<Proc.ProcessStat>> =>
+const look = (
+  target: Target
+): Effect.Effect<{
+  readonly left: ReadonlyArray<Proc.ProcessStat>
+  readonly undecided: ReadonlyArray<Proc.ProcessStat>
+}> =>
   Effect.async((resume) => {
-    Proc.readSoon((reading) => resume(Effect.sync(() => liveProcesses(target, reading))))
+    Proc.readSoon((reading) =>
+      resume(
+        Effect.sync(() => {
+          const left = liveProcesses(target, reading)
+          const known = new Set(left.map(({ pid }) => pid))
+          return { left, undecided: undecided(target, reading).filter(({ pid }) => !known.has(pid)) }
+        })
+      )
+    )
   })
 
+interface Swept {
+  readonly survivors: ReadonlyArray<Survivor>
+  readonly undecided: ReadonlyArray<Survivor>
+}
+
 /** Kills what is left outside the group; the processes still alive at the end. */
-const sweep = (target: Target, killed: () => void): Effect.Effect<ReadonlyArray<Survivor>> =>
+const sweep = (target: Target, killed: () => void): Effect.Effect<Swept> =>
   Effect.gen(function* () {
     const end = performance.now() + SWEEP_WAIT_MS
-    let left = yield* look(target)
-    for (let round = 0; left.length > 0 && round < SWEEP_ROUNDS && performance.now() < end; round++) {
+    let seen = yield* look(target)
+    for (let round = 0; seen.left.length > 0 && round < SWEEP_ROUNDS && performance.now() < end; round++) {
       killed()
-      const struck = left
+      const struck = seen.left
       for (const entry of struck) signalTo(entry.pid, "SIGKILL")
       yield* until(Math.max(Math.min(SWEEP_WAIT_MS / 2, end - performance.now()), 1), () =>
         struck.every((entry) => !Proc.isSameAlive(entry.pid, entry.startTime))
       )
-      left = yield* look(target)
+      seen = yield* look(target)
     }
-    return left.map((entry) => ({ pid: entry.pid, command: entry.command }))
+    const named = (entries: ReadonlyArray<Proc.ProcessStat>): ReadonlyArray<Survivor> =>
+      entries.map(({ command, pid }) => ({ pid, command }))
+    return { survivors: named(seen.left), undecided: named(seen.undecided) }
   })
 
 /** The last words: what the pipes still hold reaches its listeners before the pipes are destroyed. */
@@ -230,7 +272,10 @@ export const terminate = (target: Target): Effect.Effect<CleanupReport> =>
       strike("SIGKILL", "sigkill")
       gone = yield* goneWithin(target, KILL_WAIT_MS, KILL_WAIT_MS)
     }
-    const survivors = Proc.available ? yield* sweep(target, () => steps.includes("sweep") || steps.push("sweep")) : []
+    const swept: Swept = Proc.available
+      ? yield* sweep(target, () => steps.includes("sweep") || steps.push("sweep"))
+      : { survivors: [], undecided: [] }
+    const survivors = [...swept.survivors, ...swept.undecided]
     // The sweep may have ended what the group signal could not.
     if (!gone) gone = yield* goneWithin(target, 1, 1)
 
@@ -244,9 +289,11 @@ export const terminate = (target: Target): Effect.Effect<CleanupReport> =>
       ? undefined
       : refused
         ? "signal_refused"
-        : survivors.length > 0
+        : swept.survivors.length > 0
           ? "survivors"
-          : "unconfirmed"
+          : swept.undecided.length > 0
+            ? "environment_hidden"
+            : "unconfirmed"
     return {
       complete,
       survivors,

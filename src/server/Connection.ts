@@ -47,14 +47,16 @@ export interface RequestOptions {
   readonly onProgress?: (progress: Progress) => void
   /** The configuration field that sets the deadline; named by the timeout error. */
   readonly deadlineField: string
+  /** The same with its unit, where the name does not tell it. */
+  readonly deadlineHint?: string
   /** Whether an abandoned request is announced with `notifications/cancelled`; never for `initialize`. */
   readonly cancellable?: boolean
   /** Present: progress of this very request starts its deadline anew, up to this many ms in all. */
   readonly idleMaxMs?: number
   /** The field that sets `idleMaxMs`. */
   readonly idleMaxField?: string
-  /** What a deadline does to the connection; as the entry says when absent. */
-  readonly onTimeout?: "close" | "keep"
+  /** `keep`: a deadline never harms the connection, whatever the entry says, and is no sign of a bad one. */
+  readonly onTimeout?: "keep"
   /** Of sigil's own accord: what the server says meanwhile is counted as if nothing were open. */
   readonly background?: boolean
 }
@@ -334,7 +336,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
     }
     /** Whether the next timeout ends the connection. */
     const closesAfter = (given: RequestOptions): boolean =>
-      (given.onTimeout ?? options.onTimeout) === "close" || timeoutsInRow + 1 >= MAX_TIMEOUTS_IN_ROW
+      given.onTimeout !== "keep" && (options.onTimeout === "close" || timeoutsInRow + 1 >= MAX_TIMEOUTS_IN_ROW)
     /** Counts a line that is no message, where such lines are tolerated. */
     const isNoise = (): boolean => {
       if (options.stdoutNoise !== "skip" || oddities.noiseLines >= MAX_NOISE_LINES) return false
@@ -370,7 +372,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       let sentAt: number | undefined
       return Deadline.within<JsonObject, ConnectionError | RemoteError>(
         deadlines,
-        given.deadlineMs,
+        Math.min(given.deadlineMs, given.idleMaxMs ?? given.deadlineMs),
         () => RequestFault.timedOut(server, given, deadlines.now() - (sentAt ?? deadlines.now()), closesAfter(given)),
         (settle, extend) => {
           if (terminal !== undefined) {
@@ -407,8 +409,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
             extend:
               idleMaxMs === undefined
                 ? undefined
-                : () =>
-                    extend(Math.min(deadlines.now() + given.deadlineMs, begun + Math.max(idleMaxMs, given.deadlineMs))),
+                : () => extend(Math.min(deadlines.now() + given.deadlineMs, begun + idleMaxMs)),
             progressAt: Number.NEGATIVE_INFINITY,
             latest: undefined
           })
@@ -420,7 +421,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
             }
             if (reason === "timeout") {
               const closes = closesAfter(given)
-              timeoutsInRow += 1
+              if (given.onTimeout !== "keep") timeoutsInRow += 1
               if (closes) {
                 finish(
                   { reason: "timeout", text: `'${given.operation}' got no answer within its deadline.` },

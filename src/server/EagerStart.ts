@@ -12,7 +12,7 @@ import * as Option from "effect/Option"
 import { describeSurvivors } from "../platform/CleanupReport.ts"
 import type { Generation } from "./Generation.ts"
 import { RequiredServersError } from "./ServerError.ts"
-import { type ActivationError, leftBehind } from "./StartFailure.ts"
+import { type ActivationError, addSentence, leftBehind } from "./StartFailure.ts"
 import type { ServerCleanup } from "./Supervisor.ts"
 
 /** One server to start. */
@@ -82,8 +82,10 @@ export const startAll = (members: ReadonlyArray<Member>): Effect.Effect<EagerRep
     }
     const mine = ready.filter(({ member }) => member.required || fatal === left).toReversed()
     // What is still starting was given up by the interruption; stopping it too waits until it is gone.
+    // The one that failed is left as it is: its state says why.
     const rest = members.filter(
-      ({ name, required: needed }) => needed && !mine.some(({ member }) => member.name === name)
+      ({ name, required: needed }) =>
+        needed && name !== fatal.server && !mine.some(({ member }) => member.name === name)
     )
     const cleanups = [
       ...(yield* Effect.forEach(mine, ({ member }) => member.stop)).flat(),
@@ -102,14 +104,16 @@ const rolledBack = (
   cleanups: ReadonlyArray<ServerCleanup>
 ): RequiredServersError => {
   const incomplete = cleanups.filter(({ report }) => !report.complete)
-  const undone = names.length === 0 ? "" : ` Taken back: ${names.map((name) => `'${name}'`).join(", ")}.`
+  const undone = names.length === 0 ? "" : `Taken back: ${names.map((name) => `'${name}'`).join(", ")}.`
   const unsure = incomplete
     .map(({ report, server: left }) => `'${left}' (${describeSurvivors(report) || "unconfirmed"})`)
     .join(", ")
   return new RequiredServersError({
     code: failure.code,
     reason: failure.reason,
-    text: `${failure.text}${undone}${unsure === "" ? "" : ` Could not be confirmed gone: ${unsure}.`}`,
+    text: [undone, unsure === "" ? "" : `Could not be confirmed gone: ${unsure}.`]
+      .filter((sentence) => sentence !== "")
+      .reduce(addSentence, failure.text),
     fix: failure.fix ?? `Mend '${server}', or set required = false if the run can do without it.`,
     where: { ...failure.where, server },
     details: {

@@ -33,6 +33,9 @@ export type { AskOptions, ServerCleanup, ServerStatus } from "./Supervisor.ts"
 const MIN_STARTS = 4
 const REMOTE_STARTS = 20
 
+/** How many stdio servers may start at a time on a machine with so many processors. */
+export const startsAtATime = (cores: number): number => Math.max(MIN_STARTS, 2 * cores)
+
 /** All servers of one runtime. */
 export class Registry extends Context.Tag("sigil/server/Registry")<
   Registry,
@@ -79,7 +82,7 @@ export class Registry extends Context.Tag("sigil/server/Registry")<
   }
 >() {}
 
-const make = (startsAtATime: number) =>
+const make = (places: number) =>
   Effect.gen(function* () {
     const configuration = yield* Configuration
     const admission = yield* Admission
@@ -90,7 +93,7 @@ const make = (startsAtATime: number) =>
     const snapshot = yield* configuration.load
     const supervisors = new Map<string, Supervisor.Supervisor>()
     const listeners = new Set<(name: string) => void>()
-    const localTurns = yield* Effect.makeSemaphore(startsAtATime)
+    const localTurns = yield* Effect.makeSemaphore(places)
     const remoteTurns = yield* Effect.makeSemaphore(REMOTE_STARTS)
 
     const find = (name: string): Effect.Effect<Entry, AdmissionError> => {
@@ -243,4 +246,4 @@ const make = (startsAtATime: number) =>
 export const layer = (
   cores: number
 ): Layer.Layer<Registry, ConfigError, Configuration | Admission | RunGate | Generation.Needs> =>
-  Layer.scoped(Registry, make(Math.max(MIN_STARTS, 2 * cores)))
+  Layer.scoped(Registry, make(startsAtATime(cores)))

@@ -10,6 +10,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { SECOND_MS } from "../base/Units.ts"
+import * as CallDeadline from "./CallDeadline.ts"
 import type { Generation } from "./Generation.ts"
 import type { Surface } from "./ServerState.ts"
 
@@ -59,10 +60,11 @@ export const make = (around: Surroundings): Relisting => {
       again.delete(surface)
       const { declaration, lists } = generation
       const budget = () => {
-        const end = now() + declaration.toolTimeoutMs
+        const { deadlineField, deadlineMs } = CallDeadline.of(declaration, {})
+        const end = now() + deadlineMs
         return {
           remainingMs: () => end - now(),
-          deadlineField: declaration.format === "toml" ? "tool_timeout_secs" : "timeout",
+          deadlineField,
           background: true
         }
       }

@@ -107,7 +107,7 @@ export const notRead = (server: string, { deadlineMs, operation }: RequestOption
 export const timedOut = (server: string, given: RequestOptions, waitedMs: number, closes: boolean): ConnectionError => {
   const { deadlineMs, idleMaxField, idleMaxMs, operation } = given
   // With progress the whole may be over although every part was in time.
-  const whole = idleMaxMs !== undefined && waitedMs >= Math.max(idleMaxMs, deadlineMs) && idleMaxMs > deadlineMs
+  const whole = idleMaxMs !== undefined && waitedMs >= idleMaxMs
   const field = whole ? (idleMaxField ?? given.deadlineField) : given.deadlineField
   const limit = whole ? idleMaxMs : deadlineMs
   const quiet = idleMaxMs !== undefined && !whole ? " of its last sign of progress" : ""
@@ -117,7 +117,7 @@ export const timedOut = (server: string, given: RequestOptions, waitedMs: number
     text: `The server '${server}' did not answer '${operation}' within ${limit} ms${whole ? " in all" : quiet}.`,
     fix: field.startsWith("--")
       ? `Give a longer ${field} if the work needs it.`
-      : `Raise ${field} of '${server}' if the work needs longer.`,
+      : `Raise ${whole ? field : (given.deadlineHint ?? field)} of '${server}' if the work needs longer.`,
     where: { server, operation, field },
     details: {
       timeout_ms: limit,

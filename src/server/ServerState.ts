@@ -21,8 +21,11 @@ export type OpenKind = "asked" | "restart" | "refresh" | "restore"
 /** Decisions of others that keep a server from running. */
 export type Bar = "pending" | "disabled" | "needs_auth"
 
-/** What a failed start means for the next one: worth another attempt, final, or somebody has to decide. */
-export type FailureKind = "passing" | "final" | Bar
+/**
+ * What a failed start means for the next one: worth another attempt, final, final because something of it could not be
+ * confirmed gone, or somebody has to decide.
+ */
+export type FailureKind = "passing" | "final" | "unclean" | Bar
 
 /** How a live generation was lost. */
 export interface Loss<F> {
@@ -201,8 +204,9 @@ const afterLoss = <G, F>(machine: Machine<G, F>, loss: Loss<F>, now: number, jit
 }
 
 const failedStart = <G, F>(failure: F, kind: FailureKind, wasReady: boolean): State<G, F> =>
-  kind === "passing" || kind === "final"
-    ? { _tag: "Failed", failure, wasReady, exhausted: false }
+  kind === "passing" || kind === "final" || kind === "unclean"
+    ? // What was left behind would run beside the next start, so a mere call does not cause one.
+      { _tag: "Failed", failure, wasReady: wasReady || kind === "unclean", exhausted: false }
     : { _tag: "Barred", bar: kind, failure }
 
 const stop = <G, F>(
@@ -263,8 +267,11 @@ const ready = <G, F>(
         : [to(machine, { ...begun, opening: true, current: generation }), [{ _tag: "Open", kind: "refresh" }]]
     }
     case "Changed":
+      // Said again it is no news: a storm of announcements changes nothing.
+      if (state.stale.has(event.surface)) return [machine, []]
       return [to(machine, { ...state, stale: new Set([...state.stale, event.surface]) }), []]
     case "Relisted":
+      if (!state.stale.has(event.surface)) return [machine, []]
       return [to(machine, { ...state, stale: without(state.stale, event.surface) }), []]
     case "Stop":
       return stop(machine, false, [], [generation])
@@ -300,6 +307,7 @@ const refreshing = <G, F>(machine: Machine<G, F>, state: Refreshing<G, F>, event
     case "TurnCame":
       return [to(machine, { ...state, queued: false }), []]
     case "Changed":
+      if (state.stale.has(event.surface)) return [machine, []]
       return [to(machine, { ...state, stale: new Set([...state.stale, event.surface]) }), []]
     case "Opened": {
       const { generation } = event
@@ -320,7 +328,8 @@ const refreshing = <G, F>(machine: Machine<G, F>, state: Refreshing<G, F>, event
     }
     case "OpenFailed": {
       const failure = { value: event.failure, kind: event.kind }
-      if (state.plan === "exclusive" && event.kind === "passing" && !state.broken) {
+      const clean = event.kind === "passing" || event.kind === "final"
+      if (state.plan === "exclusive" && clean && !state.broken) {
         const restoring = { ...state, plan: "restore", queued: true, failure } as const
         return [to(machine, restoring), [{ _tag: "Open", kind: "restore" }]]
       }

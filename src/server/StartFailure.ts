@@ -19,7 +19,7 @@ export const kindOf = (failure: ActivationError): FailureKind => {
       return "disabled"
     default:
       // What was left behind by the last start would run beside the next one.
-      if (failure.details?.["cleanup_completed"] === false) return "final"
+      if (failure.details?.["cleanup_completed"] === false) return "unclean"
       return failure._tag === "StartError" && RestartPolicy.mayRetryStart(failure.code) ? "passing" : "final"
   }
 }
@@ -72,11 +72,32 @@ export const leftBehind = (failure: ActivationError): CleanupReport | undefined 
   }
 }
 
+/** The same failure in other words. */
+const reworded = (
+  failure: ActivationError,
+  words: { readonly text: string; readonly fix?: string }
+): ActivationError => {
+  // The same class with other texts: these classes take exactly their own fields.
+  const Class = failure.constructor as new (fields: object) => ActivationError
+  return new Class({ ...failure, ...words })
+}
+
+/** A sentence after a text that may end in a list of lines. */
+export const addSentence = (text: string, sentence: string): string =>
+  `${text}${text.includes("\n") ? "\n" : " "}${sentence}`
+
 /** The failure of a server that was started again too often. */
 export const exhaustedNote = (failure: ActivationError): ActivationError => {
   const minutes = RestartPolicy.WINDOW_MS / 60_000
-  const text = `${failure.text} It was started again ${RestartPolicy.MAX_ATTEMPTS} times within ${minutes} minutes and is left alone now.`
-  // The same class with one field replaced: these classes take exactly their own fields.
-  const Class = failure.constructor as new (fields: object) => ActivationError
-  return new Class({ ...failure, text })
+  const text = `It was started again ${RestartPolicy.MAX_ATTEMPTS} times within ${minutes} minutes and is left alone now.`
+  return reworded(failure, { text: addSentence(failure.text, text) })
 }
+
+/** The failure of a start that happened earlier, told to somebody who did not cause one. */
+export const downNote = (server: string, failure: ActivationError): ActivationError =>
+  failure._tag === "ConnectionError" || failure.code === "SIGIL_CLEANUP_INCOMPLETE"
+    ? failure
+    : reworded(failure, {
+        text: `The server '${server}' is down since its last start failed: ${failure.text}`,
+        fix: `Mend the cause, then refresh '${server}' to start it again.`
+      })

@@ -22,6 +22,7 @@ import type * as Generation from "./Generation.ts"
 import * as Relisting from "./Relisting.ts"
 import {
   type ActivationError,
+  downNote,
   exhaustedNote,
   incompleteCleanup,
   kindOf,
@@ -307,7 +308,7 @@ export const make = (entry: Entry, around: Surroundings): Effect.Effect<Supervis
       if (live !== undefined) return Effect.succeed(live)
       switch (state._tag) {
         case "Failed":
-          return Effect.fail(state.exhausted ? exhaustedNote(state.failure) : state.failure)
+          return Effect.fail(shownFailure(name, state))
         case "Barred":
           return Effect.fail(state.failure)
         case "Ending":
@@ -415,7 +416,10 @@ export const make = (entry: Entry, around: Surroundings): Effect.Effect<Supervis
       dispose,
       settleLists: lists.settle,
       onIdle: lists.poke,
-      status: () => statusOf(machine.state, liveNow()),
+      status: () => {
+        noticeLoss()
+        return statusOf(name, machine.state, liveNow())
+      },
       takeCleanups: () => {
         const taken = cleanups
         cleanups = []
@@ -442,7 +446,15 @@ const whenIdle = (
 const refreshStarts = (tag: ServerState.State<unknown, unknown>["_tag"]): boolean =>
   tag !== "Activating" && tag !== "Ending" && tag !== "Stopping"
 
+/** What whoever meets a server that is down is told. */
+const shownFailure = (
+  name: string,
+  state: Extract<ServerState.State<unknown, ActivationError>, { _tag: "Failed" }>
+): ActivationError =>
+  state.exhausted ? exhaustedNote(state.failure) : state.wasReady ? downNote(name, state.failure) : state.failure
+
 const statusOf = (
+  name: string,
   state: ServerState.State<unknown, ActivationError>,
   live: Generation.Generation | undefined
 ): ServerStatus => {
@@ -464,7 +476,7 @@ const statusOf = (
     case "Restarting":
       return { state: "restarting", failure: state.failure }
     case "Failed":
-      return { state: "failed", failure: state.exhausted ? exhaustedNote(state.failure) : state.failure }
+      return { state: "failed", failure: shownFailure(name, state) }
     case "Barred":
       return { state: state.bar, failure: state.failure }
   }

@@ -70,6 +70,9 @@ export const faultFor = (server: string, terminal: Terminal, operation: string):
     code: codeOf(end),
     reason: end.reason,
     text: `'${operation}' on server '${server}' failed: ${end.text}${by}`,
+    ...(codeOf(end) === "SIGIL_CONNECTION_LOST" && end.reason !== "closed" && end.reason !== "retired"
+      ? { fix: `See its last words with 'sigil mcp logs ${server}'.` }
+      : {}),
     where: { server, operation },
     details: detailsOf(end)
   })

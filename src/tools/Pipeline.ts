@@ -14,10 +14,10 @@ import type { AuditError } from "../audit/AuditError.ts"
 import { near } from "../base/Near.ts"
 import { type Json, type JsonObject, own } from "../base/Json.ts"
 import { SECOND_MS } from "../base/Units.ts"
-import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
 import { deeperThan, MAX_NESTING } from "../protocol/Codec.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import { StateDirectory, type StateError } from "../policy/StateDirectory.ts"
+import * as CallDeadline from "../server/CallDeadline.ts"
 import type { Generation, OnOpen } from "../server/Generation.ts"
 import { type ActivationError, Registry } from "../server/Registry.ts"
 import { ConnectionError, type RemoteError } from "../server/ServerError.ts"
@@ -38,7 +38,7 @@ export interface CallRequest {
   readonly tool: string
   /** Arguments, or how to make them once the tool's schema is known. */
   readonly args: JsonObject | ((tool: CatalogTool) => Effect.Effect<JsonObject, CallRefused>)
-  /** Deadline in ms; the entry's own when absent. */
+  /** Deadline in ms, 0 or negative is 30 s, at most 24 h; the entry's own when absent. */
   readonly timeoutMs?: number
   readonly onOpen?: OnOpen
 }
@@ -216,19 +216,6 @@ const make = Effect.gen(function* () {
           )
     })
 
-  const deadlineOf = (generation: Generation, tool: string, asked: number | undefined) => {
-    const { declaration } = generation
-    if (asked !== undefined) return { deadlineMs: asked, deadlineField: "--timeout", ...idleBudget(declaration) }
-    const own = Object.hasOwn(declaration.toolTimeoutsMs, tool) ? declaration.toolTimeoutsMs[tool] : undefined
-    return own === undefined
-      ? {
-          deadlineMs: declaration.toolTimeoutMs,
-          deadlineField: declaration.format === "toml" ? "tool_timeout_secs" : "timeout",
-          ...idleBudget(declaration)
-        }
-      : { deadlineMs: own, deadlineField: `tool_timeouts.${tool}`, ...idleBudget(declaration) }
-  }
-
   const outcomeOf = (
     generation: Generation,
     tool: CatalogTool,
@@ -257,7 +244,7 @@ const make = Effect.gen(function* () {
     Effect.flatMap(records.leaving(record, generation, args, { secretDetected: false, sent: true }), () => {
       if (generation.connection.terminal() !== undefined) return moved(caller, request, tool, args, record)
       const begun = clock.unsafeCurrentTimeMillis()
-      const deadline = deadlineOf(generation, tool.name, request.timeoutMs)
+      const deadline = CallDeadline.of(generation.declaration, { tool: tool.name, askedMs: request.timeoutMs })
       const operation = `tools/call ${tool.name}`
       const options =
         caller.onProgress === undefined
@@ -443,13 +430,8 @@ const tooDeep = (tool: CatalogTool): ConnectionError =>
     details: { limit: MAX_NESTING }
   })
 
-/** With `timeout_mode = "idle"` progress starts a deadline anew, up to the hard maximum (spec section 7). */
-export const idleBudget = ({ timeoutMode, toolTimeoutMaxMs }: ServerDeclaration) =>
-  timeoutMode === "idle" ? { idleMaxMs: toolTimeoutMaxMs, idleMaxField: "tool_timeout_max_secs" } : {}
-
 /** Seconds as the ms of a call deadline: 0 or negative is the default of 30 s, at most 24 h (spec section 7). */
-export const deadlineFromSeconds = (seconds: number): number =>
-  seconds > 0 ? Math.min(seconds * SECOND_MS, 86_400 * SECOND_MS) : 30 * SECOND_MS
+export const deadlineFromSeconds = (seconds: number): number => CallDeadline.asked(seconds * SECOND_MS)
 
 /** The pipeline over the registry. */
 export const layer: Layer.Layer<Pipeline, never, Registry | Secrets | StateDirectory | Gates | CallRecords> =

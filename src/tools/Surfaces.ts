@@ -15,6 +15,7 @@ import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { deeperThan, MAX_NESTING } from "../protocol/Codec.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import { StateDirectory } from "../policy/StateDirectory.ts"
+import * as CallDeadline from "../server/CallDeadline.ts"
 import type { Generation, OnOpen } from "../server/Generation.ts"
 import { declares, type Level } from "../server/Notices.ts"
 import { Registry } from "../server/Registry.ts"
@@ -25,7 +26,7 @@ import { type CallRecord, CallRecords, endOf } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
 import { Gates, type Subject } from "./Gates.ts"
 import { sanitise, visibleNames } from "./Naming.ts"
-import { type CallError, idleBudget } from "./Pipeline.ts"
+import type { CallError } from "./Pipeline.ts"
 import { misshapen } from "../protocol/ResultShape.ts"
 
 /** The lists a server may have besides its tools. */
@@ -231,12 +232,7 @@ const make = Effect.gen(function* () {
     )
 
   const deadline = (generation: Generation, request: SurfaceRequest) =>
-    request.timeoutMs === undefined
-      ? {
-          deadlineMs: generation.declaration.toolTimeoutMs,
-          deadlineField: generation.declaration.format === "toml" ? "tool_timeout_secs" : "timeout"
-        }
-      : { deadlineMs: request.timeoutMs, deadlineField: "--timeout" }
+    CallDeadline.of(generation.declaration, { askedMs: request.timeoutMs })
 
   const hideSecrets = (error: CallError): CallError => {
     if (error._tag !== "RemoteError" && error._tag !== "ConnectionError") return error
@@ -289,7 +285,6 @@ const make = Effect.gen(function* () {
         generation.connection
           .request(operation.method, params, {
             ...deadline(generation, request),
-            ...idleBudget(generation.declaration),
             operation: operation.method,
             ...(caller.onProgress === undefined ? {} : { onProgress: caller.onProgress })
           })

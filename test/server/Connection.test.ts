@@ -359,6 +359,35 @@ describe("Connection", () => {
     })
   )
 
+  it.scoped("with an idle deadline is bounded by a maximum below it, too, and names that", () =>
+    Effect.gen(function* () {
+      const { server } = silent()
+      const connection = yield* connect(server)
+      const idle = { ...request("slow", 6_000), idleMaxMs: 2_000, idleMaxField: "tool_timeout_max_secs" }
+      const fiber = yield* Effect.fork(Effect.flip(connection.request("slow", {}, idle)))
+      yield* settle
+      yield* TestClock.adjust(2_000)
+      const error = yield* Fiber.join(fiber)
+      assert.equal(error.where?.field, "tool_timeout_max_secs")
+      assert.include(error.text, "within 2000 ms in all")
+    })
+  )
+
+  it.scoped("is not harmed by requests that are not to harm it, however many of them are late", () =>
+    Effect.gen(function* () {
+      const { server } = silent()
+      const connection = yield* connect(server, { onTimeout: "close" })
+      for (let turn = 0; turn < 3; turn += 1) {
+        const late = { ...request("list", 1_000), onTimeout: "keep" as const }
+        const fiber = yield* Effect.fork(Effect.flip(connection.request("list", {}, late)))
+        yield* settle
+        yield* TestClock.adjust(1_000)
+        assert.equal((yield* Fiber.join(fiber)).details?.["connection_state"], "open")
+      }
+      assert.isUndefined(connection.terminal())
+    })
+  )
+
   it.scoped("keeps the connection after one deadline and ends it after two in a row", () =>
     Effect.gen(function* () {
       const { server, link, received } = silent()

@@ -140,7 +140,7 @@ const move: fc.Arbitrary<readonly [string, Move]> = fc.oneof(
   fc.constant<readonly [string, Move]>(["turn", (world) => world.opening && world.post({ _tag: "TurnCame" })]),
   fc.constant<readonly [string, Move]>(["opened", (world) => world.opened()]),
   fc
-    .constantFrom<ServerState.FailureKind>("passing", "final", "pending", "disabled", "needs_auth")
+    .constantFrom<ServerState.FailureKind>("passing", "final", "unclean", "pending", "disabled", "needs_auth")
     .map((kind): readonly [string, Move] => [`start fails: ${kind}`, (world) => world.openFailed(kind)]),
   fc
     .tuple(fc.nat(3), fc.boolean())
@@ -254,6 +254,28 @@ describe("the state machine of a server", () => {
     assert.isTrue(world.opening)
     world.opened()
     assert.deepInclude(world.machine.state, { _tag: "Ready", generation: 2 })
+  })
+
+  it("brings the old one back whatever was wrong with the new one, but never beside something left behind", () => {
+    for (const kind of ["final", "unclean"] as const) {
+      const world = new World(true)
+      world.post({ _tag: "Ask", explicit: true, now: 0 })
+      world.opened()
+      world.post({ _tag: "Refresh", exclusive: true })
+      world.close(0, true)
+      world.openFailed(kind)
+      assert.equal(world.opening, kind === "final")
+    }
+  })
+
+  it("takes no second announcement of one change for news", () => {
+    const world = new World(true)
+    world.post({ _tag: "Ask", explicit: true, now: 0 })
+    world.opened()
+    world.post({ _tag: "Changed", surface: "tools" })
+    const { state } = world.machine
+    world.post({ _tag: "Changed", surface: "tools" })
+    assert.strictEqual(world.machine.state, state)
   })
 
   it("counts the attempts of five minutes and then leaves the server alone", () => {

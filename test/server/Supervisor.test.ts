@@ -129,6 +129,17 @@ describe("a server that dies", () => {
     ).pipe(one(fake.server))
   })
 
+  it.effect("is not shown as ready in the moment of its end", () => {
+    const fake = mortal()
+    return registry((servers) =>
+      Effect.gen(function* () {
+        const generation = yield* servers.activate("a")
+        generation.connection.end({ reason: "connection_closed", text: "It is gone." })
+        assert.equal(servers.status("a").state, "restarting")
+      })
+    ).pipe(one(fake.server))
+  })
+
   it.effect("is started at once for a call, and only for one of them", () => {
     const fake = mortal()
     return registry((servers) =>
@@ -347,6 +358,14 @@ describe("a refresh", () => {
         assert.equal(servers.status("a").state, "ready")
         yield* call()
         assert.equal(most, 1)
+        failures = 2
+        yield* Effect.flip(servers.refresh("a"))
+        // Nothing was started for this call, and it says so.
+        const down = yield* Effect.flip(call())
+        assert.include(down.text, "The server 'a' is down since its last start failed: ")
+        assert.include(down.fix ?? "", "refresh 'a'")
+        yield* servers.activate("a")
+        yield* call()
       })
     ).pipe(one(server, { refresh: "exclusive" }))
   })
@@ -402,7 +421,9 @@ describe("the servers of a run", () => {
         assert.deepEqual(error.details?.["rolled_back"], ["b", "a"])
         assert.deepEqual(closed, ["b", "a"])
         assert.equal(servers.status("optional").state, "ready")
-        for (const name of ["a", "b", "late"]) assert.notEqual(servers.status(name).state, "ready")
+        for (const name of ["a", "b"]) assert.equal(servers.status(name).state, "deferred")
+        assert.deepInclude(servers.status("late"), { state: "failed" })
+        assert.equal(servers.status("late").failure?.code, "SIGIL_START_FAILED")
       })
     ).pipe(
       withFakes({

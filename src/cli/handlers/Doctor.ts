@@ -1,7 +1,5 @@
 /** `sigil doctor`: findings with a way to mend each; exit 1 when something is broken. */
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
 import { fixOf } from "../../base/Failure.ts"
 import { SECOND_MS } from "../../base/Units.ts"
 import { Locations } from "../../config/Locations.ts"
@@ -13,15 +11,14 @@ import { checkWorkspace } from "../../doctor/WorkspaceCheck.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Admission } from "../../server/Admission.ts"
-import type { Generation } from "../../server/Generation.ts"
 import { type ActivationError, Registry, type ServerStatus } from "../../server/Registry.ts"
 import type { Input } from "../commands/Doctor.ts"
 import { placeOf } from "../FailureText.ts"
 import type { Handler } from "../Handler.ts"
 import { dim, green, type Line, red, yellow } from "../Markup.ts"
 import { Output } from "../Output.ts"
+import { type Attempt, connectAll } from "../Probing.ts"
 import { rows, runtimeOptions, snapshot } from "../Session.ts"
-import { whileWaiting } from "../Waiting.ts"
 
 /** A few log messages by themselves are normal. */
 const MANY_IDLE_MESSAGES = 100
@@ -44,10 +41,8 @@ const gather = Effect.gen(function* () {
   ]
 })
 
-type Attempt = Exit.Exit<Option.Option<Generation>, ActivationError>
-
 /** What one attempt to connect came to. */
-const probed = (subject: string, exit: Attempt, now: ServerStatus, totalMs: number): Finding => {
+const probed = (subject: string, attempt: Attempt, now: ServerStatus, totalMs: number): Finding => {
   const failed = (failure: ActivationError | undefined): Finding => ({
     code: "mcp:probe",
     subject,
@@ -56,17 +51,26 @@ const probed = (subject: string, exit: Attempt, now: ServerStatus, totalMs: numb
     ...(failure === undefined ? {} : { fix: fixOf(failure) }),
     ...(failure?.where === undefined ? {} : { where: failure.where })
   })
-  if (Exit.isFailure(exit)) return failed(exit.cause._tag === "Fail" ? exit.cause.error : undefined)
-  if (Option.isNone(exit.value)) {
+  if (attempt._tag === "Failed") return failed(attempt.failure)
+  if (attempt._tag === "Queued") {
+    return {
+      code: "mcp:probe",
+      subject,
+      status: "warn",
+      message: `Not tried: its turn to start did not come within ${totalMs} ms, because others held the places.`,
+      fix: "Give --timeout SECS, or look at the servers that did not become ready."
+    }
+  }
+  if (attempt._tag === "Late") {
     return {
       code: "mcp:probe",
       subject,
       status: "error",
-      message: `Not ready within ${totalMs} ms in all.`,
-      fix: "Give --timeout SECS, or see 'sigil mcp logs NAME'."
+      message: attempt.text,
+      fix: `Give --timeout SECS, or see 'sigil mcp logs ${subject}'.`
     }
   }
-  const generation = exit.value.value
+  const { generation } = attempt
   if (now.generation !== generation) return failed(now.failure)
   const { connection, lists, readyMs, tools } = generation
   const { idleMessages, noiseLines, strayMessages } = connection.oddities
@@ -88,25 +92,15 @@ const probed = (subject: string, exit: Attempt, now: ServerStatus, totalMs: numb
 const probe = (totalMs: number) =>
   Effect.gen(function* () {
     const registry = yield* Registry
-    const startable = (yield* rows).filter(({ state }) => state.state === "configured")
-    let done = 0
-    const connecting = Effect.forEach(
-      startable,
-      ({ entry }) =>
-        registry.activate(nameOf(entry)).pipe(
-          Effect.timeoutOption(totalMs),
-          Effect.exit,
-          Effect.map((exit) => ({ subject: nameOf(entry), exit })),
-          Effect.tap(() => {
-            done += 1
-            return Effect.void
-          })
-        ),
-      { concurrency: "unbounded" }
-    )
-    const tried = yield* whileWaiting(() => `connecting: ${done} of ${startable.length} done…`, connecting)
+    const startable = (yield* rows)
+      .filter(({ state }) => state.state === "configured")
+      .map(({ entry }) => nameOf(entry))
+    const attempts = yield* connectAll(startable, totalMs)
     // Judged when all have had their time: an odd server is often odd a little later.
-    const found = tried.map(({ exit, subject }) => probed(subject, exit, registry.status(subject), totalMs))
+    const found = startable.flatMap((subject, index) => {
+      const attempt = attempts[index]
+      return attempt === undefined ? [] : [probed(subject, attempt, registry.status(subject), totalMs)]
+    })
     const left = (yield* registry.closeAll).filter(({ report }) => !report.complete)
     return [
       ...found,

@@ -1,20 +1,18 @@
 /** `sigil mcp list`: one row per declaration; `--status` connects inside one total bound. */
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import { SECOND_MS } from "../../base/Units.ts"
 import { nameOf } from "../../config/ServerDeclaration.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import type { Generation } from "../../server/Generation.ts"
-import { Registry } from "../../server/Registry.ts"
+import { type ActivationError, Registry } from "../../server/Registry.ts"
 import { catalogue } from "../../tools/Catalog.ts"
 import type { Input } from "../commands/McpList.ts"
 import { errorOf } from "../FailureText.ts"
 import { finish } from "../Finish.ts"
 import type { Handler } from "../Handler.ts"
 import { Output } from "../Output.ts"
-import { whileWaiting } from "../Waiting.ts"
+import { connectAll } from "../Probing.ts"
 import { lineOf, serverDocument, type ShownState, transportOf } from "../ServerRow.ts"
 import { type Row, rows, runtimeOptions, snapshot } from "../Session.ts"
 
@@ -41,70 +39,38 @@ interface Shown {
   readonly status?: ReturnType<typeof statusOf>
 }
 
-/** A row while the servers still run. */
-interface Connected {
-  readonly row: Row
-  readonly state: ShownState
-  readonly generation?: Generation
-}
-
 /** Connects to what could start; no row waits longer than the total bound, and a slow one never hides the others. */
 const connect = (all: ReadonlyArray<Row>, totalMs: number) =>
   Effect.gen(function* () {
     const registry = yield* Registry
-    const startable = all.filter(({ state }) => state.state === "configured").length
-    let done = 0
-    const connecting = Effect.forEach(
-      all,
-      (row): Effect.Effect<Connected> => {
-        if (row.state.state !== "configured") return Effect.succeed({ row, state: row.state })
-        const name = nameOf(row.entry)
-        return registry.activate(name).pipe(
-          // Looked at before the start is given up: afterwards it is no longer queued.
-          Effect.raceFirst(
-            Effect.map(Effect.sleep(Duration.millis(totalMs)), () => registry.status(name).queued === true)
-          ),
-          Effect.exit,
-          Effect.map((exit): Connected => {
-            if (Exit.isFailure(exit)) {
-              const failure = exit.cause._tag === "Fail" ? exit.cause.error : undefined
-              const reason = failure === undefined ? {} : { reason: { code: failure.code, message: failure.text } }
-              return { row, state: { state: "failed", ...reason } }
-            }
-            if (exit.value === true) {
-              const message = `queued: its turn to start did not come within ${totalMs} ms; other servers hold the places.`
-              return { row, state: { state: "activating", reason: { code: "SIGIL_START_TIMEOUT", message } } }
-            }
-            if (exit.value === false) {
-              const message = `Not ready within ${totalMs} ms in all.`
-              return { row, state: { state: "failed", reason: { code: "SIGIL_START_TIMEOUT", message } } }
-            }
-            return { row, state: { state: "ready" }, generation: exit.value }
-          }),
-          Effect.tap(() => {
-            done += 1
-            return Effect.void
-          })
-        )
-      },
-      { concurrency: "unbounded" }
-    )
-    const shown = yield* whileWaiting(() => `connecting: ${done} of ${startable} done…`, connecting)
+    const startable = all.filter(({ state }) => state.state === "configured").map(({ entry }) => nameOf(entry))
+    const attempts = yield* connectAll(startable, totalMs)
+    const found = new Map(startable.map((name, index) => [name, attempts[index]]))
     // Counted when all have had their time: an odd server is often odd a little later.
-    return shown.map(({ generation, row, state }): Shown => {
-      if (generation === undefined) return { row, state }
-      const now = registry.status(nameOf(row.entry))
-      if (now.generation === generation) return { row, state: { state: now.state }, status: statusOf(generation) }
-      const { failure } = now
-      return {
-        row,
-        state: {
-          state: now.state,
-          ...(failure === undefined ? {} : { reason: { code: failure.code, message: failure.text } })
+    return all.map((row): Shown => {
+      const name = nameOf(row.entry)
+      const attempt = row.state.state === "configured" ? found.get(name) : undefined
+      if (attempt === undefined) return { row, state: row.state }
+      switch (attempt._tag) {
+        case "Queued":
+          return { row, state: { state: "activating", queued: true } }
+        case "Late":
+          return { row, state: { state: "failed", reason: { code: "SIGIL_START_TIMEOUT", message: attempt.text } } }
+        case "Failed":
+          return { row, state: { state: "failed", ...reasonOf(attempt.failure) } }
+        case "Ready": {
+          const now = registry.status(name)
+          if (now.generation === attempt.generation) {
+            return { row, state: { state: now.state }, status: statusOf(attempt.generation) }
+          }
+          return { row, state: { state: now.state, ...reasonOf(now.failure) } }
         }
       }
     })
   })
+
+const reasonOf = (failure: ActivationError | undefined) =>
+  failure === undefined ? {} : { reason: { code: failure.code, message: failure.text } }
 
 const stateText = ({ state, status }: Shown): string => {
   if (status !== undefined) {
@@ -112,6 +78,7 @@ const stateText = ({ state, status }: Shown): string => {
     const manners = odd === 0 ? "" : `, ${odd} odd message${odd === 1 ? "" : "s"}`
     return `${state.state}, ${status.tools} tool${status.tools === 1 ? "" : "s"}${manners}`
   }
+  if (state.queued === true) return "activating (queued)"
   // These three say it all; the others need the code to be looked up.
   const plain = state.state === "pending" || state.state === "rejected" || state.state === "disabled"
   return state.reason === undefined || plain ? state.state : `${state.state} (${state.reason.code})`

@@ -28,9 +28,18 @@ interface Part {
   readonly state: ShownState["state"]
   readonly failure?: Failure
   readonly tools: ReadonlyArray<CatalogTool>
+  readonly warnings?: ReadonlyArray<string>
 }
 
 const startup = (row: Row): "eager" | "lazy" => (row.entry._tag === "Valid" ? row.entry.declaration.startup : "lazy")
+
+/** A listed server with what was odd about its list. */
+const readyPart = (server: string, tools: ReadonlyArray<CatalogTool>) =>
+  Effect.map(Registry, (registry): Part => {
+    const generation = registry.status(server).generation
+    const oddities = generation?.connection.oddities.warnings ?? []
+    return { server, state: "ready", tools, warnings: [...(generation?.warnings ?? []), ...oddities] }
+  })
 
 /** Without a name: eager servers are started, lazy ones named, refused ones shown with their reason. */
 const partOf = (row: Row, all: boolean) =>
@@ -41,7 +50,7 @@ const partOf = (row: Row, all: boolean) =>
     const pipeline = yield* Pipeline
     const tools = yield* Effect.either(pipeline.tools(server))
     return Either.isRight(tools)
-      ? ({ server, state: "ready", tools: tools.right } satisfies Part)
+      ? yield* readyPart(server, tools.right)
       : ({ server, state: "failed", failure: tools.left, tools: [] } satisfies Part)
   })
 
@@ -77,16 +86,16 @@ const print = (parts: ReadonlyArray<Part>) =>
     }
     yield* output.document("tools", {
       schema: "sigil.mcp.tools/1",
-      servers: parts.map(({ server, state, failure, tools }) => ({
+      servers: parts.map(({ server, state, failure, tools, warnings }) => ({
         server,
         state,
         ...(failure === undefined ? {} : { error: errorOf(failure) }),
         tokens: sum(tools),
         tools: tools.map((tool) => toolDocument(tool, redactor)),
-        warnings: []
+        warnings: (warnings ?? []).map(redactor.redactText)
       }))
     })
-    for (const { server, state, failure, tools } of parts) {
+    for (const { server, state, failure, tools, warnings = [] } of parts) {
       if (state !== "ready") {
         const hint = state === "deferred" ? "lazy; name it or give --all to start it" : (failure?.code ?? "")
         yield* output.text([[bold(server), "  ", yellow(state), hint === "" ? "" : ` (${hint})`], ""])
@@ -109,6 +118,7 @@ const print = (parts: ReadonlyArray<Part>) =>
       ])
       yield* output.table(["  TOOL", "TOKENS", "DESCRIPTION"], cells)
       yield* output.text([""])
+      for (const warning of warnings) yield* output.note(`warning: ${server}: ${redactor.redactText(warning)}`)
     }
   })
 
@@ -149,7 +159,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
         const { server } = args
         const pipeline = yield* Pipeline
         const tools = yield* whileWaiting(() => `starting ${server}…`, pipeline.tools(server))
-        const only: ReadonlyArray<Part> = [{ server, state: "ready", tools }]
+        const only: ReadonlyArray<Part> = [yield* readyPart(server, tools)]
         yield* options.for === undefined ? print(only) : printFor(options.for, only)
         return yield* finish(registry, 0)
       }
