@@ -93,7 +93,10 @@ export const quoted = (word: string): string =>
 
 /** The `Server` object of the documents. */
 export const serverDocument = (entry: Entry, state: ShownState): DocumentOf<"list">["servers"][number] => {
-  const reason = state.reason === undefined ? {} : { reason: state.reason }
+  const reason = {
+    ...(state.queued === true ? { queued: true } : {}),
+    ...(state.reason === undefined ? {} : { reason: state.reason })
+  }
   if (entry._tag === "Broken") {
     const { name, scope, source } = entry.broken
     return { name, scope, source: { file: source.file, line: source.line }, state: state.state, ...reason }
