@@ -76,19 +76,26 @@ describe("real generations under load", () => {
             numRuns: 25,
             seed: 7
           })
-          for (const event of events) {
-            const before = answered
-            if (event === "refresh") yield* servers.refresh("a")
-            else {
-              const pid = servers.status("a").generation?.wire.pid
-              if (pid !== undefined) process.kill(pid, "SIGKILL")
-              // Explicit asks are not counted as attempts of sigil's own.
-              yield* Effect.sleep("20 millis")
-              yield* servers.activate("a")
-            }
-            // Every generation gets to answer.
-            yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => answered > before })
-          }
+          const turbulence = Effect.forEach(
+            events,
+            (event) =>
+              Effect.gen(function* () {
+                const before = answered
+                if (event === "refresh") yield* servers.refresh("a")
+                else {
+                  const pid = servers.status("a").generation?.wire.pid
+                  if (pid !== undefined) process.kill(pid, "SIGKILL")
+                  // Explicit asks are not counted as attempts of sigil's own.
+                  yield* Effect.sleep("20 millis")
+                  yield* servers.activate("a")
+                }
+                // Every generation gets to answer.
+                yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => answered > before })
+              }),
+            { discard: true }
+          )
+          // A caller that saw something wrong ends the test at once.
+          yield* Effect.raceFirst(turbulence, Fiber.joinAll(fibers))
           over = true
           yield* Effect.forEach(fibers, Fiber.join)
           const generation = yield* servers.activate("a")
