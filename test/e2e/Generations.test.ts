@@ -1,5 +1,6 @@
 /** Fifty random refreshes and crashes of a real server under load, and the end of a host that is killed. */
 import { describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -83,10 +84,12 @@ describe("real generations under load", () => {
                 const before = answered
                 if (event === "refresh") yield* servers.refresh("a")
                 else {
-                  const pid = servers.status("a").generation?.wire.pid
-                  if (pid !== undefined) process.kill(pid, "SIGKILL")
-                  // Explicit asks are not counted as attempts of sigil's own.
-                  yield* Effect.sleep("20 millis")
+                  const { generation } = servers.status("a")
+                  if (generation?.wire.pid !== undefined) {
+                    process.kill(generation.wire.pid, "SIGKILL")
+                    // Explicit asks are not counted as attempts of sigil's own, but they have to find it dead.
+                    yield* Deferred.await(generation.connection.ended)
+                  }
                   yield* servers.activate("a")
                 }
                 // Every generation gets to answer.
