@@ -99,8 +99,8 @@ export const catalogue = {
   ),
   SIGIL_SAFETY_UNSUPPORTED: entry(
     4,
-    "A safety setting is present that this version of sigil cannot enforce yet, so nothing is started.",
-    "Remove the setting, or use a version of sigil that enforces it."
+    "A safety setting or a company policy is present that cannot be enforced, so nothing is started.",
+    "Correct or remove the setting, or use a version of sigil that enforces it."
   ),
   // State
   SIGIL_STATE_UNWRITABLE: entry(

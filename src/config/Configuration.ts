@@ -18,6 +18,7 @@ import { exists } from "./ConfigFile.ts"
 import { type Decoded, MAX_DECLARATIONS } from "./DecodeToml.ts"
 import { expand } from "./Expansion.ts"
 import * as Locations from "./Locations.ts"
+import * as ManagedFile from "./ManagedFile.ts"
 import { merge, type Shadowed, signatureOfEndpoint } from "./Merge.ts"
 import { projectIdentity, realPath } from "./ProjectIdentity.ts"
 import type { Entry, ServerDeclaration } from "./ServerDeclaration.ts"
@@ -40,6 +41,8 @@ export interface ConfigSnapshot {
   readonly settings: Settings
   /** Not empty: nothing may be started (spec section 3). */
   readonly unsupportedSafety: ReadonlyArray<UnsupportedSafety>
+  /** The company policy of this machine as a file; absent where no file was looked for. */
+  readonly managed?: ManagedFile.ManagedFacts
 }
 
 /** Reads the configuration. */
@@ -110,12 +113,9 @@ const isDirectory = (target: string): boolean => {
 }
 
 /** Safety files that no build enforces yet: their presence refuses every start. */
-const safetyFiles = (paths: Locations.Paths, directories: ReadonlyArray<string>): ReadonlyArray<UnsupportedSafety> => {
+const safetyFiles = (directories: ReadonlyArray<string>): ReadonlyArray<UnsupportedSafety> => {
   const locks = [...new Set(directories)].map((directory) => path.join(directory, "sigil.lock")).filter(exists)
-  return [
-    ...(exists(paths.managedJson) ? [{ field: "managed.json", source: paths.managedJson }] : []),
-    ...locks.map((file) => ({ field: "sigil.lock", source: file }))
-  ]
+  return locks.map((file) => ({ field: "sigil.lock", source: file }))
 }
 
 const tooMany = (servers: ReadonlyArray<Entry>): ReadonlyArray<ConfigError> =>
@@ -144,8 +144,9 @@ const load = (
         fix: "Correct --cwd, or start sigil in an existing directory.",
         where: { file: paths.launchDirectory }
       })
+    const managed = yield* ManagedFile.read(paths.managedJson, host)
     // The TOML file lies over the JSON file where both have the [mcp] table.
-    const json = yield* Sources.readSettingsJson(paths, defaultSettings)
+    const json = yield* Sources.readSettingsJson(paths, { ...defaultSettings, company: managed.company })
     const toml = yield* Sources.readSigilToml(paths, json.settings)
     const settings = toml.settings
     const workspace = workspaceOf(settings.workspaceRoot, paths)
@@ -203,10 +204,12 @@ const load = (
       ],
       settings,
       unsupportedSafety: [
-        ...safetyFiles(paths, [identity, workspace, launchDirectory]),
+        ...managed.unsupportedSafety,
+        ...safetyFiles([identity, workspace, launchDirectory]),
         ...json.unsupportedSafety,
         ...toml.unsupportedSafety
-      ]
+      ],
+      managed: managed.facts
     }
   })
 

@@ -21,6 +21,8 @@ export interface DynamicEntry {
   readonly entry: JsonObject
   /** Whether the server lives in this process; `entry` then names no command. */
   readonly inProcess: boolean
+  /** `ide` for a server that an IDE declares. */
+  readonly origin?: "ide" | undefined
 }
 
 /** Values have no lines. */
@@ -53,9 +55,17 @@ export const decodeDynamic =
       mcpServers: Object.fromEntries(Object.entries(servers).map(([name, server]) => [name, labelled(name, server)]))
     })
     const decoded = decodeJson(root, { infer: true, mayBeBare: false }, contextOf("dynamic", DYNAMIC, facts))
-    const marked = (entry: Entry): Entry =>
-      entry._tag === "Valid" && Object.hasOwn(servers, nameOf(entry)) && servers[nameOf(entry)]?.inProcess === true
-        ? { _tag: "Valid", declaration: { ...entry.declaration, inProcess: true } }
-        : entry
+    const marked = (entry: Entry): Entry => {
+      const given = Object.hasOwn(servers, nameOf(entry)) ? servers[nameOf(entry)] : undefined
+      if (entry._tag === "Broken" || given === undefined) return entry
+      return {
+        _tag: "Valid",
+        declaration: {
+          ...entry.declaration,
+          ...(given.inProcess ? { inProcess: true } : {}),
+          ...(given.origin === undefined ? {} : { origin: given.origin })
+        }
+      }
+    }
     return { entries: decoded.entries.map(marked), problems: decoded.problems }
   }

@@ -68,8 +68,6 @@ export interface LocationOptions {
   readonly configPath?: string | undefined
   /** `--cwd DIR`, relative to the shell's directory. */
   readonly cwd?: string | undefined
-  /** Path of the company policy, for tests. */
-  readonly managedJson?: string | undefined
 }
 
 /**
@@ -99,7 +97,10 @@ export const workspaceId = (workspace: string): string => {
   return `${label === "" ? "root" : label}-${digest}`
 }
 
-/** Company policy of the platform (spec section 3). */
+/**
+ * Company policy of the platform (spec section 3). Fixed text: what a variable such as ProgramData names, its user
+ * may change.
+ */
 const managedPath = (platform: NodeJS.Platform): string => {
   if (platform === "win32") return "C:\\ProgramData\\sigil\\managed.json"
   return platform === "darwin" ? "/Library/Application Support/sigil/managed.json" : "/etc/sigil/managed.json"
@@ -107,7 +108,7 @@ const managedPath = (platform: NodeJS.Platform): string => {
 
 /** Computes every path from the environment. */
 export const make = (
-  host: Pick<Context.Tag.Service<typeof HostEnvironment>, "get" | "cwd" | "homeDirectory" | "platform">,
+  host: Pick<Context.Tag.Service<typeof HostEnvironment>, "get" | "cwd" | "homeDirectory" | "platform" | "managed">,
   options: LocationOptions = {}
 ): Paths => {
   const directory = (variable: string, fallback: string): string => {
@@ -135,7 +136,7 @@ export const make = (
     oauth: path.join(stateHome, "mcp-oauth.json"),
     locks: path.join(stateHome, "locks"),
     eras: path.join(cacheHome, "eras.json"),
-    managedJson: options.managedJson ?? managedPath(host.platform),
+    managedJson: host.managed?.file ?? managedPath(host.platform),
     projectDirectory,
     mcpLocalJson: (identity) => path.join(projectDirectory(identity), "mcp.local.json"),
     importedJson: (identity) => path.join(projectDirectory(identity), "imported.json"),

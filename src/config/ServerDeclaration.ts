@@ -117,6 +117,8 @@ export interface ServerDeclaration {
   readonly unsupported: ReadonlyArray<Unsupported>
   /** Set for a server that lives in this process (library); its command is then only a label. No file can say so. */
   readonly inProcess?: true
+  /** Set for a server that an IDE declares at run time; `policyLimits` spares it. No file can say so. */
+  readonly origin?: "ide"
   /** True when a repository's entry asked for looser trust than the default; it was ignored, and `--all` never covers it. */
   readonly looserTrust?: boolean
   /** One line each, e.g. ignored keys. */

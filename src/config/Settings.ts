@@ -6,11 +6,11 @@
  * listed one refuses every start (spec section 3).
  */
 import { distance } from "fastest-levenshtein"
-import type { Json } from "../base/Json.ts"
 import { SECOND_MS, DAY_MS } from "../base/Units.ts"
+import { type CompanyPolicy, decodeCompanyPolicy, policyFaults, policyRemarks } from "./CompanyPolicy.ts"
 import type { ConfigError } from "./ConfigError.ts"
 import { FieldReader } from "./Fields.ts"
-import { deepDuplicate, duplicatesOf, type LocatedObject, toJson } from "./Located.ts"
+import { deepDuplicate, duplicatesOf, type LocatedObject, type Position } from "./Located.ts"
 import { decodeSwitches, decodeToolSearch, type McpSwitches, unsupportedSwitches } from "./McpSwitches.ts"
 import { decodePermission, defaultPermission, type Decision, type PermissionSettings } from "./PermissionSettings.ts"
 import { type Issues, toError } from "./Problem.ts"
@@ -19,8 +19,10 @@ import { decodeWeb, defaultWeb, type WebSettings } from "./WebSettings.ts"
 /** Call deadline when `[agent]` says nothing, ms (R section 1.7). */
 const TOOL_TIMEOUT_MS = 30 * SECOND_MS
 
-/** Safety settings of settings.json that no build enforces yet: any of them refuses every start. */
+/** Safety settings of settings.json; a key that only resembles one refuses every start. */
 const jsonSafetyKeys = ["mcp_policy", "policy_limits", "permissions", "allowed_tools"] as const
+/** Those that no build enforces yet: any of them refuses every start. */
+const unenforcedKeys = ["permissions", "allowed_tools"] as const
 const jsonSafetyPattern = /"(?:mcpPolicy|mcp_policy|policyLimits|policy_limits|permissions|allowedTools|allowed_tools)"/
 const tomlSafetyPattern =
   /^\s*(?:\[+\s*["']?(?:permission|web|execution)\b|["']?(?:permission|web|execution)["']?\s*[.=]|network_mode\b)/m
@@ -41,6 +43,9 @@ export interface UnsupportedSafety {
   readonly source: string
   /** Why it counts as not enforced, when it is not simply missing from this build. */
   readonly why?: string
+  readonly at?: Position
+  readonly reason?: string
+  readonly fix?: string
 }
 
 /** The settings of a run. */
@@ -54,12 +59,12 @@ export interface Settings {
   readonly audit: { readonly sync: "write" | "always" }
   /** `[workspace] root` as written. */
   readonly workspaceRoot: string | undefined
+  /** One for each file that has `mcpPolicy` or `policyLimits`, the managed file first; every one counts. */
+  readonly company: ReadonlyArray<CompanyPolicy>
   /** Lists of settings.json, as written; not enforced yet. */
   readonly json: {
     readonly allowedTools?: ReadonlyArray<string>
     readonly permissions?: { readonly [group in Decision]: ReadonlyArray<string> }
-    readonly mcpPolicy?: Json
-    readonly policyLimits?: Json
   }
 }
 
@@ -72,6 +77,7 @@ export const defaultSettings: Settings = {
   agent: { toolTimeoutMs: TOOL_TIMEOUT_MS },
   audit: { sync: "write" },
   workspaceRoot: undefined,
+  company: [],
   json: {}
 }
 
@@ -158,7 +164,7 @@ export const decodeJsonSettings = (root: LocatedObject, file: string, base: Sett
   const remarks: Issues = []
   const reader = new FieldReader(root, "", "json", issues)
   for (const key of ["mcpServers", "mcp_servers", "$schema"]) reader.takeExact(key)
-  const unsupportedSafety: Array<UnsupportedSafety> = jsonSafetyKeys.flatMap((name) => {
+  const unsupportedSafety: Array<UnsupportedSafety> = unenforcedKeys.flatMap((name) => {
     const property = reader.take(name)
     return property === undefined ? [] : [{ field: property.key, source: file }]
   })
@@ -179,8 +185,9 @@ export const decodeJsonSettings = (root: LocatedObject, file: string, base: Sett
           ask: permissions.strings("ask") ?? [],
           deny: permissions.strings("deny") ?? []
         }
-  const policy = reader.take("mcp_policy")
-  const limits = reader.take("policy_limits")
+  const company = decodeCompanyPolicy(reader, { file, managed: false })
+  if (company !== undefined) remarks.push(...policyRemarks(company))
+  for (const { at, field, text } of policyFaults(issues)) unsupportedSafety.push({ field, source: file, why: text, at })
   const mcpTable = reader.table("mcp")
   const switches = mcpTable === undefined ? {} : decodeSwitches(mcpTable)
   if (mcpTable !== undefined) remarks.push(...unsupportedSwitches(switches, mcpTable))
@@ -209,11 +216,10 @@ export const decodeJsonSettings = (root: LocatedObject, file: string, base: Sett
         ...(toolSearch === undefined ? {} : { toolSearch }),
         ...(keepLoaded === undefined ? {} : { toolSearchKeepLoaded: keepLoaded })
       },
+      company: company === undefined ? base.company : [...base.company, company],
       json: {
         ...(allowedTools === undefined ? {} : { allowedTools }),
-        ...(lists === undefined ? {} : { permissions: lists }),
-        ...(policy === undefined ? {} : { mcpPolicy: toJson(policy.value) }),
-        ...(limits === undefined ? {} : { policyLimits: toJson(limits.value) })
+        ...(lists === undefined ? {} : { permissions: lists })
       }
     },
     faults: issues.map((issue) => toError(issue, { file })),

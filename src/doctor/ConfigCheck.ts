@@ -35,13 +35,15 @@ export const checkConfig = (snapshot: ConfigSnapshot): ReadonlyArray<Finding> =>
         }))
       : []
   )
-  const safety = snapshot.unsupportedSafety.map(({ field, source, why }): Finding => ({
+  // The managed file has findings of its own (`PolicyCheck.ts`).
+  const settings = snapshot.unsupportedSafety.filter(({ source }) => source !== snapshot.managed?.file)
+  const safety = settings.map(({ at, field, fix, source, why }): Finding => ({
     code: "config:safety",
     subject: field,
     status: "error",
     message: `'${field}' is a safety setting that this version cannot enforce${why === undefined ? "" : ` (${why})`}; no server is started.`,
-    fix: "Remove the setting, or use a version of sigil that enforces it.",
-    where: { file: source, field }
+    fix: fix ?? (why === undefined ? "Remove the setting, or use a version of sigil that enforces it." : "Correct it."),
+    where: { file: source, ...at, field }
   }))
   const hidden = snapshot.shadowed.map(({ name, scope, source, by, why }): Finding => ({
     code: "config:hidden",

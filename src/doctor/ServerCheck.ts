@@ -28,7 +28,7 @@ export const checkServer = (entry: Entry, verdicts: ReadonlyArray<Verdict>): Rea
   const { refusal, gate } = refused
   const optional = !declaration.required || declaration.startup === "lazy"
   // A decision that somebody took or has yet to take is no breakage; a missing command matters as much as the server.
-  const decided = gate === "approval" || gate === "enabled"
+  const decided = gate === "approval" || gate === "enabled" || refusal.code === "SIGIL_DENIED"
   const status = decided || (gate === "executable" && optional) ? "warn" : "error"
   return [
     {

@@ -26,6 +26,11 @@ export class HostEnvironment extends Context.Tag("sigil/platform/HostEnvironment
     readonly userId: number | undefined
     /** Processors this process may use, at least 1. */
     readonly cores: number
+    /**
+     * Another place and owner of the company policy, for tests. The environment of a process never has it: no
+     * variable, option or file of an unprivileged user may move the policy.
+     */
+    readonly managed?: { readonly file: string; readonly ownerId: number }
   }
 >() {}
 
@@ -87,6 +92,7 @@ export const layerTest = (given: {
   readonly invalidUtf8?: ReadonlyArray<string>
   readonly cwd?: string
   readonly homeDirectory?: string
+  readonly managed?: { readonly file: string; readonly ownerId: number }
 }): Layer.Layer<HostEnvironment> =>
   Layer.succeed(HostEnvironment, {
     get: (name) => given.variables?.[name],
@@ -96,5 +102,6 @@ export const layerTest = (given: {
     homeDirectory: given.homeDirectory ?? "/nonexistent",
     platform: "linux",
     userId: undefined,
-    cores: 2
+    cores: 2,
+    ...(given.managed === undefined ? {} : { managed: given.managed })
   })

@@ -11,6 +11,7 @@ import * as Locations from "../config/Locations.ts"
 import type { HostEnvironment } from "../platform/HostEnvironment.ts"
 import * as PidNamespace from "../platform/PidNamespace.ts"
 import * as ApprovalStore from "../policy/ApprovalStore.ts"
+import * as CompanyLimit from "../policy/CompanyLimit.ts"
 import * as Toggles from "../policy/Toggles.ts"
 import * as Admission from "../server/Admission.ts"
 
@@ -43,6 +44,8 @@ export const layerFacts = (options: RuntimeOptions): Layer.Layer<Facts, ConfigEr
     Effect.gen(function* () {
       const configuration = yield* Configuration.Configuration
       const snapshot = yield* configuration.load
+      const off = CompanyLimit.announcement(snapshot.settings.company, snapshot.servers)
+      if (off !== undefined) yield* Effect.logInfo(off)
       return { ...configuration, load: Effect.succeed(snapshot) }
     })
   ).pipe(Layer.provide(read))

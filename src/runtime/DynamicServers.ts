@@ -36,6 +36,8 @@ export interface CommonEntry {
   readonly excludeTools?: ReadonlyArray<string>
   /** The one protocol revision to speak; `auto` when absent. */
   readonly protocol?: string
+  /** `ide` when an IDE declares it: a company that switches MCP off spares it, `mcpPolicy` does not. */
+  readonly origin?: "ide"
 }
 
 /** A server that is started as a process and speaks MCP on its standard streams. */
@@ -73,12 +75,11 @@ const isInProcess = (entry: StdioEntry | InProcessEntry): entry is InProcessEntr
 
 /** The entry as the decoder of JSON files takes it. */
 const entryOf = (given: StdioEntry | InProcessEntry): DynamicEntry => {
-  if (!isInProcess(given)) {
-    // Only JSON by its type; whatever else a caller slips in is refused by the decoder.
-    return { entry: given as unknown as JsonObject, inProcess: false }
-  }
-  const { inProcess: _, ...entry } = given
-  return { entry: entry as unknown as JsonObject, inProcess: true }
+  const { origin, ...whole } = given
+  // Only JSON by its type; whatever else a caller slips in is refused by the decoder.
+  if (!isInProcess(whole)) return { entry: whole as unknown as JsonObject, inProcess: false, origin }
+  const { inProcess: _, ...entry } = whole
+  return { entry: entry as unknown as JsonObject, inProcess: true, origin }
 }
 
 /** The source of configuration for these servers. */

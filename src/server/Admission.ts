@@ -26,6 +26,7 @@ import { executable } from "./gates/Executable.ts"
 import { expansion } from "./gates/Expansion.ts"
 import { type Gate, type GateName, known, type Refusal, type RunFacts, type State } from "./gates/Gate.ts"
 import { grants } from "./gates/Grants.ts"
+import { mcpPolicy } from "./gates/McpPolicy.ts"
 import { network } from "./gates/Network.ts"
 import { scopeRules } from "./gates/ScopeRules.ts"
 import { type LiveEnvironment, makeBinder } from "./LiveEnvironment.ts"
@@ -77,7 +78,7 @@ const makeGates = (
   ["company_limit", companyLimit],
   ["scope_rules", scopeRules],
   ["expansion", expansion(host)],
-  ["mcp_policy", () => Effect.succeed("no mcpPolicy is set")],
+  ["mcp_policy", mcpPolicy],
   ["approval", approval(approvals)],
   ["enabled", enabled(toggles)],
   ["network", network],

@@ -17,6 +17,7 @@ import type { ConfigError } from "../config/ConfigError.ts"
 import { Configuration, type ConfigSnapshot } from "../config/Configuration.ts"
 import { type Entry, nameOf } from "../config/ServerDeclaration.ts"
 import { Random } from "../platform/Random.ts"
+import * as CompanyLimit from "../policy/CompanyLimit.ts"
 import * as Spans from "../telemetry/Spans.ts"
 import { Admission, type Verdict } from "./Admission.ts"
 import * as EagerStart from "./EagerStart.ts"
@@ -188,6 +189,8 @@ const make = (places: number) =>
       EagerStart.startAll(
         snapshot.servers.flatMap((entry): ReadonlyArray<EagerStart.Member> => {
           if (entry._tag === "Broken" || entry.declaration.startup !== "eager" || !entry.declaration.enabled) return []
+          // Where MCP is switched off there are no servers (S section 5.3): a run that wants none goes on without.
+          if (CompanyLimit.decide(snapshot.settings.company, entry.declaration) !== undefined) return []
           const { name, required } = entry.declaration
           return [
             {

@@ -44,18 +44,14 @@ const run = (given: Given) =>
     const host = HostEnvironment.layerTest({
       variables: given.variables ?? {},
       cwd: path.join(base, given.cwd ?? "outer/project"),
-      homeDirectory: path.join(base, "home")
+      homeDirectory: path.join(base, "home"),
+      managed: { file: path.join(base, "etc/managed.json"), ownerId: process.getuid?.() ?? 0 }
     })
     const live = layer({
       mcpConfig: given.mcpConfig ?? [],
       strict: given.strict ?? false,
       configPath: given.configPath
-    }).pipe(
-      Layer.provide(
-        Locations.layer({ configPath: given.configPath, managedJson: path.join(base, "etc/managed.json") })
-      ),
-      Layer.provide(host)
-    )
+    }).pipe(Layer.provide(Locations.layer({ configPath: given.configPath })), Layer.provide(host))
     const loaded = yield* Effect.flatMap(Configuration, ({ load }) => Effect.either(load)).pipe(Effect.provide(live))
     return { base, loaded }
   })
@@ -344,11 +340,14 @@ describe("configuration", () => {
   )
 
   const safety: ReadonlyArray<readonly [what: string, file: string, text: string, field: string]> = [
-    ["mcpPolicy", "home/.sigil/settings.json", '{"mcpPolicy":{}}', "mcpPolicy"],
-    ["policyLimits", "home/.sigil/settings.json", '{"policy_limits":{}}', "policy_limits"],
+    ["a faulty mcpPolicy", "home/.sigil/settings.json", '{"mcpPolicy":[]}', "mcpPolicy"],
+    ["a faulty policyLimits", "home/.sigil/settings.json", '{"policy_limits":{"mcp":"off"}}', "policy_limits.mcp"],
+    ["mcpPolicy twice", "home/.sigil/settings.json", '{"mcpPolicy":{},"mcp_policy":{}}', "mcp_policy"],
     ["permissions", "home/.sigil/settings.json", '{"permissions":{"deny":["x"]}}', "permissions"],
     ["allowedTools", "home/.sigil/settings.json", '{"allowedTools":[]}', "allowedTools"],
-    ["managed.json", "etc/managed.json", "{}", "managed.json"],
+    ["a broken managed.json", "etc/managed.json", "{", "managed.json"],
+    ["an unknown key of managed.json", "etc/managed.json", '{"mcpPolcy":{}}', "mcpPolcy"],
+    ["permissions of managed.json", "etc/managed.json", '{"permissions":{"deny":["x"]}}', "permissions"],
     ["[execution]", "home/.sigil/sigil.toml", '[execution]\nstrategy = "sandbox"\n', "execution"],
     ["sigil.lock", "outer/project/sigil.lock", "", "sigil.lock"],
     ["a faulty [permission]", "home/.sigil/sigil.toml", '[permission]\nmode = "open"\n', "permission"],

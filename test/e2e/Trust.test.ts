@@ -26,7 +26,7 @@ describe("a policy that is misspelled or misplaced", () => {
     ["sigil.toml", '[permission]\nmode = "bogus"\n'],
     ["settings.json", '{"MCPPolicy":{}}'],
     ["settings.json", '{"mcpPolicies":{}}'],
-    ["settings.json", '{"mcpPolicy":{"allowedServers":[]}}']
+    ["settings.json", '{"mcpPolicy":{"allowedServer":[]}}']
   ]
   for (const [file, text] of cases) {
     it(`refuses every start: ${text.split("\n")[0]} in ${file}`, async () => {
