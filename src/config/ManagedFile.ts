@@ -18,7 +18,7 @@ import { FieldReader } from "./Fields.ts"
 import * as JsonText from "./JsonText.ts"
 import { deepDuplicate, type LocatedObject, type Position } from "./Located.ts"
 import { decisions } from "./PermissionSettings.ts"
-import type { Issues } from "./Problem.ts"
+import { type Issues, kindText } from "./Problem.ts"
 import type { UnsupportedSafety } from "./Settings.ts"
 import { MAX_FILE_BYTES } from "./TextBounds.ts"
 
@@ -198,21 +198,19 @@ export const read = (
     const rightful = { ownerId, name: ownerId === ROOT ? "root" : `user ${ownerId}` }
     const { facts, refusal: refused, text } = open(file, rightful, host.platform !== "win32")
     if (text === undefined) return { facts, company: [], unsupportedSafety: refused === undefined ? [] : [refused] }
-    const parsed = JsonText.parse(text, file)
-    if (Either.isLeft(parsed)) {
-      const { text: why, where } = parsed.left
-      const at = where?.line === undefined ? undefined : { line: where.line, column: where.column ?? 1 }
+    const invalid = (why: string, at?: Position): Managed => {
       const place = at === undefined ? "" : ` at line ${at.line}, column ${at.column}`
       const fix = `${ASK} to correct ${file}${place}.`
-      const plain = why.replace(/\.$/, "")
-      return { facts, company: [], unsupportedSafety: [refusal(file, "managed_file_invalid", plain, fix, at)] }
+      return { facts, company: [], unsupportedSafety: [refusal(file, "managed_file_invalid", why, fix, at)] }
     }
-    const root = parsed.right
-    if (root.kind === "object") return { facts, ...decode(root, file) }
-    const fix = `${ASK} to correct ${file}.`
-    return {
-      facts,
-      company: [],
-      unsupportedSafety: [refusal(file, "managed_file_invalid", "expected a JSON object", fix, root.at)]
+    const parsed = JsonText.parse(text, file)
+    if (Either.isRight(parsed)) {
+      const root = parsed.right
+      return root.kind === "object"
+        ? { facts, ...decode(root, file) }
+        : invalid(`found ${kindText(root)}, expected a JSON object`, root.at)
     }
+    const { text: why, where } = parsed.left
+    const at = where?.line === undefined ? undefined : { line: where.line, column: where.column ?? 1 }
+    return invalid(why.replace(/\.$/, ""), at)
   })
