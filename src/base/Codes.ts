@@ -194,6 +194,11 @@ export const catalogue = {
     "The server asks for an isolation that this system cannot give, so it is not started.",
     'Make what the message names available, or set isolation = "none" for this server.'
   ),
+  SIGIL_PIN_MISMATCH: entry(
+    4,
+    "The server is not the one that was pinned, so it is not used.",
+    "Look at what changed; 'sigil mcp pin NAME' pins the present state."
+  ),
   SIGIL_TOOL_QUARANTINED: entry(
     4,
     "The tool's definition is malformed or dangerous, so it cannot be called.",

@@ -5,6 +5,7 @@ import * as ArtifactRm from "./commands/ArtifactRm.ts"
 import * as ArtifactShow from "./commands/ArtifactShow.ts"
 import * as Completions from "./commands/Completions.ts"
 import * as McpComplete from "./commands/McpComplete.ts"
+import * as McpPin from "./commands/McpPin.ts"
 import * as McpPrompt from "./commands/McpPrompt.ts"
 import * as McpPrompts from "./commands/McpPrompts.ts"
 import * as McpRead from "./commands/McpRead.ts"
@@ -43,6 +44,7 @@ export const commands: ReadonlyArray<Command> = [
   McpPending.command,
   McpApprove.command,
   McpReject.command,
+  McpPin.command,
   McpTools.command,
   McpCall.command,
   McpSearch.command,

@@ -269,7 +269,7 @@ export const documents = {
   }),
   change: Schema.Struct({
     schema: Schema.Literal("sigil.mcp.change/1"),
-    action: Schema.Literal("add", "remove", "enable", "disable"),
+    action: Schema.Literal("add", "remove", "enable", "disable", "pin"),
     name: Schema.String,
     scope: Scope,
     file: Schema.String,

@@ -19,8 +19,8 @@ import type { DecodeContext } from "./DecodeEntry.ts"
 import { nameFault } from "./DecodeEntry.ts"
 import { decodeJson } from "./DecodeJson.ts"
 import { decodeToml } from "./DecodeToml.ts"
-import { addToJson, namesInJson, removeFromJson } from "./EditJson.ts"
-import { addToToml, appendRule, type Edited, namesInToml, removeFromToml } from "./EditToml.ts"
+import { addToJson, namesInJson, removeFromJson, setTrustInJson } from "./EditJson.ts"
+import { addToToml, appendRule, type Edited, namesInToml, removeFromToml, setTrustInToml } from "./EditToml.ts"
 import * as JsonText from "./JsonText.ts"
 import { record, toJson } from "./Located.ts"
 import type { Paths } from "./Locations.ts"
@@ -235,6 +235,44 @@ export const removeServer = (target: EditTarget, name: string): Effect.Effect<bo
             { server: name }
           )
         return yield* proven(edited, target.file, target.kind === "sigil.toml")
+      }),
+    { mode: modeOf(target) }
+  )
+
+/**
+ * Pins a server in the file that declares it: `trust.pin_version` and the four values. Comments and order stay.
+ *
+ * Fails as `removeServer` does. Succeeds with whether the file changed.
+ */
+export const pinServer = (
+  target: EditTarget,
+  name: string,
+  pinned: JsonObject
+): Effect.Effect<boolean, ConfigError | FileError> =>
+  update(
+    target.file,
+    (current) =>
+      Effect.gen(function* () {
+        const text = current ?? ""
+        const toml = target.kind === "sigil.toml"
+        const members = { pin_version: true, pinned }
+        const edited = yield* toml
+          ? setTrustInToml(text, target.file, name, members)
+          : setTrustInJson(text, target.file, mayBeBare(target), name, members)
+        if (edited === undefined)
+          return yield* failure(
+            target,
+            {
+              code: "SIGIL_UNKNOWN_SERVER",
+              reason: "unknown_server",
+              text: `${target.file} declares no server named '${name}'; nothing was written.`
+            },
+            { server: name }
+          )
+        const next = yield* proven(edited, target.file, toml)
+        const fault = checkEntry(target, name, next)
+        if (fault !== undefined) return yield* fault
+        return next
       }),
     { mode: modeOf(target) }
   )

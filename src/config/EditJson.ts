@@ -7,9 +7,10 @@
  */
 import * as Either from "effect/Either"
 import { createScanner, type Node } from "jsonc-parser"
-import type { Json, JsonObject } from "../base/Json.ts"
+import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import type { ConfigError } from "./ConfigError.ts"
 import { serverMap } from "./DecodeJson.ts"
+import { camel } from "./Fields.ts"
 import type { Edited } from "./EditToml.ts"
 import * as JsonText from "./JsonText.ts"
 import { objectToJson, record } from "./Located.ts"
@@ -296,6 +297,70 @@ export const removeFromJson = (
         values,
         key,
         serversIn(values, key).filter(([other]) => other !== name)
+      )
+    }
+  })
+
+/** Sets one member of an object of the text: in its place, or as the last one. */
+const setMember = (text: string, object: Node, key: string, value: Json): string => {
+  const index = indexesOf(object, key).at(-1)
+  const old = index === undefined ? undefined : object.children?.[index]?.children?.[1]
+  const property = index === undefined ? undefined : object.children?.[index]
+  if (old === undefined || property === undefined) return insert(text, object, key, value)
+  const indented = startsLine(text, property.offset)
+  const content = indented ? pretty(value, indentAt(text, property.offset), styleOf(text)) : JSON.stringify(value)
+  return apply(text, [{ start: old.offset, end: endOf(old), text: content }])
+}
+
+/** Sets members of one server's `trust`, which is made when there is none. `undefined` when there is no such server. */
+export const setTrustInJson = (
+  current: string,
+  file: string,
+  mayBeBare: boolean,
+  name: string,
+  members: JsonObject
+): Either.Either<Edited | undefined, ConfigError> =>
+  Either.map(open(current, file, mayBeBare), ({ bom, key, text, values }) => {
+    const entryIn = (whole: string): Node | undefined => {
+      const root = JsonText.tree(whole)
+      const map =
+        key === "" ? root : root?.children?.findLast((property) => property.children?.[0]?.value === key)?.children?.[1]
+      const index = indexesOf(map, name).at(-1)
+      return index === undefined ? undefined : map?.children?.[index]?.children?.[1]
+    }
+    const memberOf = (object: Node | undefined, member: string): Node | undefined =>
+      object?.children?.findLast((property) => property.children?.[0]?.value === member)?.children?.[1]
+    const before = entryIn(text)
+    const old = serversIn(values, key).findLast(([other]) => other === name)?.[1]
+    if (before === undefined || key === undefined || !isJsonObject(old)) return undefined
+    // Two spellings of one key at once are a fault, so the one that is there stays.
+    const known = memberOf(before, "trust")
+    const spelled = record<Json | undefined>(
+      Object.entries(members).map(([member, value]) => [
+        memberOf(known, camel(member)) === undefined ? member : camel(member),
+        value
+      ])
+    )
+    let changed = text
+    if (memberOf(before, "trust")?.type !== "object") changed = setMember(changed, before, "trust", spelled)
+    else {
+      for (const [member, value] of Object.entries(spelled)) {
+        // Offsets move with every change, so each one works on a fresh tree.
+        const trust = memberOf(entryIn(changed), "trust")
+        if (trust !== undefined && value !== undefined) changed = setMember(changed, trust, member, value)
+      }
+    }
+    const trust = own(old, "trust")
+    const next = record<Json | undefined>([
+      ...Object.entries(old).filter(([member]) => member !== "trust"),
+      ["trust", record<Json | undefined>(Object.entries({ ...(isJsonObject(trust) ? trust : {}), ...spelled }))]
+    ])
+    return {
+      text: bom + changed,
+      expected: withServers(
+        values,
+        key,
+        serversIn(values, key).map(([other, value]) => [other, other === name ? next : value] as const)
       )
     }
   })

@@ -7,7 +7,7 @@
 import * as Either from "effect/Either"
 import { stringify } from "smol-toml"
 import type { AST } from "toml-eslint-parser"
-import type { Json, JsonObject } from "../base/Json.ts"
+import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import type { ConfigError } from "./ConfigError.ts"
 import { BOM, withoutBom } from "./JsonText.ts"
 import { objectToJson, propertyOf, record, toJson } from "./Located.ts"
@@ -205,3 +205,106 @@ export const appendRule = (
     const block = render({ permission: { rules: [value] } }, text)
     return Either.right({ text: (current.startsWith(BOM) ? BOM : "") + append(text, block), expected })
   })
+
+/** The nodes of the entry at `index`: its own table first, then its sub-tables. */
+const tablesOf = (ast: AST.TOMLProgram, index: number): ReadonlyArray<AST.TOMLTable> =>
+  ast.body[0].body.filter(
+    (node): node is AST.TOMLTable =>
+      node.type === "TOMLTable" && node.resolvedKey[0] === "mcp_servers" && node.resolvedKey[1] === index
+  )
+
+/**
+ * Sets members of one server's `trust`, which is made when there is none. `undefined` when there is no such server.
+ *
+ * `trust` may be a table of its own, an inline table, or dotted keys of the entry; each is changed in its own way, and
+ * what is set is written in that way, too.
+ */
+export const setTrustInToml = (
+  current: string,
+  file: string,
+  name: string,
+  members: JsonObject
+): Either.Either<Edited | undefined, ConfigError> =>
+  Either.map(open(current, file), ({ ast, bom, entries, text, values }) => {
+    const index = entries.findIndex((entry) => entry.name === name)
+    const old = entries[index]?.value
+    if (!isJsonObject(old)) return undefined
+    const oldTrust = own(old, "trust")
+    const trust = record<Json | undefined>(Object.entries({ ...(isJsonObject(oldTrust) ? oldTrust : {}), ...members }))
+    const next = record<Json | undefined>([...Object.entries(old).filter(([key]) => key !== "trust"), ["trust", trust]])
+    const expected = withServers(
+      values,
+      entries.map(({ value }, at) => (at === index ? next : value))
+    )
+    const tables = tablesOf(ast, index)
+    const [head] = tables
+    if (head === undefined) return undefined
+    const eol = text.includes("\r\n") ? "\r\n" : "\n"
+    const written = head.body.filter(({ key }) => Toml.keyNames(key)[0] === "trust")
+    const [first] = written
+    const lines = ({ range }: { readonly range: readonly [number, number] }): Lines => ({
+      start: lineStart(text, range[0]),
+      end: lineEnd(text, range[1])
+    })
+    if (first !== undefined && Toml.keyNames(first.key).length === 1) {
+      // An inline table: written anew in its place, for nothing inside it can be a comment.
+      const value = stringifyInline(trust)
+      return {
+        text: bom + text.slice(0, first.value.range[0]) + value + text.slice(first.value.range[1]),
+        expected
+      }
+    }
+    if (first !== undefined) {
+      const replaced = written.filter(({ key }) => Object.hasOwn(members, Toml.keyNames(key)[1] ?? ""))
+      const last = lines(written.at(-1) ?? first)
+      const dotted = Object.entries(members)
+        .map(([key, value]) => `trust.${key} = ${stringifyInline(value ?? null)}${eol}`)
+        .join("")
+      const whole = text.slice(0, last.end) + (text.slice(0, last.end).endsWith("\n") ? "" : eol) + dotted
+      return { text: bom + cut(whole, replaced.map(lines)) + text.slice(last.end), expected }
+    }
+    const table = tables.find(({ resolvedKey }) => resolvedKey.length === 3 && resolvedKey[2] === "trust")
+    const inner = tables.filter(({ resolvedKey }) => resolvedKey[2] === "trust" && resolvedKey.length > 3)
+    const scalars = record(Object.entries(members).filter(([, value]) => !isJsonObject(value)))
+    const nested = record(Object.entries(members).filter(([, value]) => isJsonObject(value)))
+    const block = (nodes: JsonObject): string =>
+      Object.keys(nodes).length === 0
+        ? ""
+        : Object.entries(nodes)
+            .map(
+              ([key, value]) =>
+                `${eol}[mcp_servers.trust.${key}]${eol}${render(isJsonObject(value) ? value : {}, text)}`
+            )
+            .join("")
+    const gone = [
+      ...(table === undefined
+        ? []
+        : table.body.filter(({ key }) => Object.hasOwn(members, Toml.keyNames(key)[0] ?? "")).map(lines)),
+      ...inner
+        .filter(({ resolvedKey }) => Object.hasOwn(members, String(resolvedKey[3])))
+        .map((table) => linesOf(text, table))
+    ].toSorted((a, b) => a.start - b.start)
+    const after = table ?? tables.at(-1) ?? head
+    const place = lines(after).end
+    const before = text.slice(0, place)
+    const opened = table === undefined ? `${eol}[mcp_servers.trust]${eol}` : ""
+    const addition = `${before.endsWith("\n") || before === "" ? "" : eol}${opened}${render(scalars, text)}${block(nested)}`
+    const withAddition = before + addition
+    const later = gone.filter(({ start }) => start >= place)
+    const earlier = gone.filter(({ start }) => start < place)
+    const tail = cut(
+      text.slice(place),
+      later.map(({ end, start }) => ({ start: start - place, end: end - place }))
+    )
+    return { text: bom + cut(withAddition, earlier) + tail, expected }
+  })
+
+/** A value on one line. */
+const stringifyInline = (value: Json): string => {
+  if (!isJsonObject(value)) return stringify({ x: value }).trim().slice("x = ".length)
+  return `{ ${Object.entries(value)
+    .flatMap(([key, inner]) => (inner === undefined ? [] : [`${bareOrQuoted(key)} = ${stringifyInline(inner)}`]))
+    .join(", ")} }`
+}
+
+const bareOrQuoted = (key: string): string => (/^[A-Za-z0-9_-]+$/.test(key) ? key : JSON.stringify(key))

@@ -23,7 +23,8 @@ export const environmentName = /^[A-Za-z_][A-Za-z0-9_]*$/
 /** Longest environment variable name in bytes (R section 1.4). */
 export const MAX_ENVIRONMENT_NAME = 128
 
-const camel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+/** The JSON spelling of a key. */
+export const camel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
 /** Bounds of a number, both inclusive. */
 export interface Range {

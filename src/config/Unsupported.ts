@@ -19,8 +19,7 @@ const missingFeatures: ReadonlyArray<readonly [field: string, used: (declaration
   ["auth", (declaration) => written(declaration, "auth")],
   ["share", ({ share }) => share === "per_client"],
   ["protocol", ({ protocol }) => protocol === "2026-07-28"],
-  ["env_mode", ({ envMode }) => envMode === "inherit_all"],
-  ["trust.pin_version", ({ trust }) => trust.pinVersion]
+  ["env_mode", ({ envMode }) => envMode === "inherit_all"]
 ]
 
 /** What this declaration asks for that this build lacks. */

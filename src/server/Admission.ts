@@ -28,6 +28,7 @@ import { type Gate, type GateName, known, type Refusal, type RunFacts, type Stat
 import { grants } from "./gates/Grants.ts"
 import { mcpPolicy } from "./gates/McpPolicy.ts"
 import { network } from "./gates/Network.ts"
+import { pinAndLock } from "./gates/PinAndLock.ts"
 import { scopeRules } from "./gates/ScopeRules.ts"
 import { type LiveEnvironment, makeBinder } from "./LiveEnvironment.ts"
 
@@ -42,6 +43,10 @@ export interface Admitted {
   /** Values that go into the redactor before the process exists. */
   readonly secrets: ReadonlyArray<string>
   readonly grants: ReadonlyArray<string>
+  /** Fingerprint of the launch, where a pin needs it. */
+  readonly launchFingerprint?: string
+  /** Whether the identity has to be the pinned one. */
+  readonly comparePin: boolean
   /** The variables that were passed on, as they are now; asked before every message (spec section 7). */
   readonly environment: LiveEnvironment
 }
@@ -84,7 +89,7 @@ const makeGates = (
   ["network", network],
   ["grants", grants(host)],
   ["executable", executable(host, pidNamespace)],
-  ["pin_and_lock", () => Effect.succeed("no pin and no lock file")],
+  ["pin_and_lock", pinAndLock],
   ["credential", () => Effect.succeed("no credential is needed")]
 ]
 
@@ -114,6 +119,8 @@ export const layer: Layer.Layer<Admission, never, Needs> = Layer.effect(
             workspace,
             secrets: environment.secrets,
             grants,
+            comparePin: facts.observePin !== true,
+            ...(state.launchFingerprint === undefined ? {} : { launchFingerprint: state.launchFingerprint }),
             environment: bind(passed, environmentFingerprint(grants))
           }
         }),

@@ -26,6 +26,7 @@ import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
 import type { CleanupReport } from "../platform/CleanupReport.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { Random } from "../platform/Random.ts"
+import * as Pins from "../policy/Pins.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import type { Revision } from "../protocol/Revision.ts"
 import * as Revisions from "../protocol/Revisions.ts"
@@ -34,6 +35,7 @@ import { Transport, type Wire } from "../transport/Transport.ts"
 import type { TransportError } from "../transport/TransportError.ts"
 import type { Admitted } from "./Admission.ts"
 import * as Connection from "./Connection.ts"
+import { mismatch } from "./gates/PinAndLock.ts"
 import type { Listing } from "./Listing.ts"
 import * as Lists from "./Lists.ts"
 import * as Notices from "./Notices.ts"
@@ -57,6 +59,10 @@ export interface Generation {
   readonly connection: Connection.Connection
   readonly revision: Revision
   readonly info: ServerInfo
+  /** What it says of itself, secrets not hidden: for comparing, never for showing. */
+  readonly identity: ServerInfo
+  /** Fingerprint of the launch, where a pin needed it. */
+  readonly launchFingerprint: string | undefined
   readonly capabilities: JsonObject
   readonly instructions: string | undefined
   /**
@@ -280,6 +286,16 @@ export const open = (
             return Effect.void
           })
         )
+        const { pinned } = declaration.trust
+        if (pinned !== undefined && admitted.comparePin) {
+          const found = Pins.differences(pinned, {
+            protocolVersion: agreed.revision.version,
+            serverName: agreed.info.name,
+            serverVersion: agreed.info.version,
+            ...(admitted.launchFingerprint === undefined ? {} : { transportFingerprint: admitted.launchFingerprint })
+          })
+          if (found.length > 0) return yield* new StartError(mismatch(declaration, found, "initialize"))
+        }
         session = yield* Spans.openSession
         const info = { name: secrets.redactText(agreed.info.name), version: secrets.redactText(agreed.info.version) }
         const lists = Lists.make(connection, server)
@@ -309,6 +325,8 @@ export const open = (
           connection,
           ...agreed,
           info,
+          identity: agreed.info,
+          launchFingerprint: admitted.launchFingerprint,
           lists,
           get tools() {
             return (lists.known("tools") ?? noTools).items

@@ -111,10 +111,10 @@ const make = (places: number) =>
       })
     }
 
-    const start: Supervisor.Surroundings["start"] = (entry, { kind, networkApproved, onOpen, onTurn }) => {
+    const start: Supervisor.Surroundings["start"] = (entry, { kind, networkApproved, observePin, onOpen, onTurn }) => {
       const server = nameOf(entry)
       const turns = entry._tag === "Valid" && entry.declaration.endpoint._tag === "remote" ? remoteTurns : localTurns
-      return Spans.admission(server, admission.admit(entry, { snapshot, networkApproved })).pipe(
+      return Spans.admission(server, admission.admit(entry, { snapshot, networkApproved, observePin })).pipe(
         Effect.tapError((refusal) =>
           // The refusal stands whether or not it can be put on record.
           Effect.ignore(

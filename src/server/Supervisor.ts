@@ -49,6 +49,8 @@ export interface AskOptions {
   readonly onOpen?: Generation.OnOpen
   /** Somebody said yes to the network ask of this start. */
   readonly networkApproved?: boolean
+  /** The start is to find out what to pin: pins are not compared. */
+  readonly observePin?: boolean
 }
 
 /** What a server is doing, as it is shown (spec section 7). */
@@ -104,7 +106,11 @@ export interface Surroundings {
   /** One start: admission, the wait for its turn (`onTurn` when it came), the generation in the current scope. */
   readonly start: (
     entry: Entry,
-    options: { readonly networkApproved: boolean; readonly onTurn: () => void } & Generation.OpenOptions
+    options: {
+      readonly networkApproved: boolean
+      readonly observePin: boolean
+      readonly onTurn: () => void
+    } & Generation.OpenOptions
   ) => Effect.Effect<Generation.Generation, ActivationError, Scope.Scope>
   /** From 0 to 1. */
   readonly jitter: () => number
@@ -147,6 +153,7 @@ export const make = (entry: Entry, around: Surroundings): Effect.Effect<Supervis
     /** Whose context the next start runs in: its span is the parent, its tracer listens. */
     let asker: Runtime.Runtime<never> | undefined
     let networkApproved = false
+    let observePin = false
     let opening: Fiber.RuntimeFiber<void> | undefined
     let wire: Wire | undefined
 
@@ -220,10 +227,13 @@ export const make = (entry: Entry, around: Surroundings): Effect.Effect<Supervis
           const scope = yield* Scope.make()
           const approved = networkApproved
           networkApproved = false
+          const observing = observePin
+          observePin = false
           const exit = yield* around
             .start(entry, {
               kind,
               networkApproved: approved,
+              observePin: observing,
               onTurn: () => post({ _tag: "TurnCame" }),
               onOpen: (opened) => {
                 wire = opened
@@ -348,6 +358,7 @@ export const make = (entry: Entry, around: Surroundings): Effect.Effect<Supervis
           }
           asker = runtime
           networkApproved ||= options.networkApproved ?? false
+          observePin ||= options.observePin ?? false
           waiters.add(waiter)
           // Decided before the event: what it sets going may be over before it returns.
           waiter.refresh = event._tag === "Refresh" && refreshStarts(machine.state._tag)

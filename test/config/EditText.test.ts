@@ -2,8 +2,8 @@ import * as fc from "fast-check"
 import { canonicalize } from "json-canonicalize"
 import { assert, describe, it } from "vitest"
 import type { Json, JsonObject } from "../../src/base/Json.ts"
-import { addToJson, removeFromJson } from "../../src/config/EditJson.ts"
-import { addToToml, appendRule, type Edited, removeFromToml } from "../../src/config/EditToml.ts"
+import { addToJson, removeFromJson, setTrustInJson } from "../../src/config/EditJson.ts"
+import { addToToml, appendRule, type Edited, removeFromToml, setTrustInToml } from "../../src/config/EditToml.ts"
 import * as JsonText from "../../src/config/JsonText.ts"
 import { toJson } from "../../src/config/Located.ts"
 import * as Toml from "../../src/config/Toml.ts"
@@ -268,5 +268,62 @@ describe("edits of JSON", () => {
       }),
       { numRuns: 500 }
     )
+  })
+})
+
+describe("pins in files", () => {
+  const pinned = {
+    transport_fingerprint: `sha256:${"0".repeat(64)}`,
+    protocol_version: "2025-11-25",
+    server_name: 'odd "name"',
+    server_version: "1.0"
+  }
+  const members = { pin_version: true, pinned }
+  const other = { ...members, pinned: { ...pinned, server_version: "2.0" } }
+  const pinToml = (text: string, name: string, values: JsonObject = members) =>
+    exact(right(setTrustInToml(text, "f", name, values)), tomlValue)
+  const pinJson = (text: string, name: string, values: JsonObject = members) =>
+    exact(right(setTrustInJson(text, "f", true, name, values)), jsonValue)
+
+  const head = '[[mcp_servers]] # one\nname = "one"\ncommand = "a" # keep\n'
+  const tail = '\n# two\n[[mcp_servers]]\nname = "two"\n\n[audit]\nsync = "always" # last\n'
+  it.each([
+    ["nothing", head],
+    ["a table", `${head}\n[mcp_servers.trust] # t\napproval_default = "allow" # keep too\n`],
+    [
+      "a table before another",
+      `${head}\n[mcp_servers.trust]\ntrust_class = "official"\n\n[mcp_servers.env]\nA = "1" # e\n`
+    ],
+    ["an inline table", `${head}trust = { approval_default = "allow" } # inline\n`],
+    ["dotted keys", `${head}trust.approval_default = "allow" # dotted\nrequired = false\n`],
+    ["only the inner table", `${head}\n[mcp_servers.trust.pinned]\nserver_name = "x"\n`]
+  ])("are set in TOML where trust is %s, and set again", (_, entry) => {
+    for (const text of [entry, entry + tail, tail.trimStart() + entry]) {
+      const once = pinToml(text, "one")
+      for (const comment of text.match(/#.*/g) ?? []) assert.include(once, comment)
+      const twice = pinToml(once, "one", other)
+      for (const comment of text.match(/#.*/g) ?? []) assert.include(twice, comment)
+      assert.strictEqual(pinToml(twice, "one", other), twice)
+    }
+  })
+
+  it.each([
+    ["nothing", '{\n  // all\n  "mcpServers": {\n    "one": { "command": "a" }, // c\n    "two": {}\n  }\n}\n'],
+    ["an object", '{"mcpServers":{"one":{"command":"a","trust":{"approval_default":"ask"/*k*/}},"two":{}}}'],
+    [
+      "an object in camel case",
+      '{\n"one": {\n  "command": "a",\n  "trust": {\n    "pinVersion": false, // p\n  },\n}}'
+    ],
+    ["no object", '{"one":{"command":"a","trust":null}}']
+  ])("are set in JSON where trust is %s, and set again", (_, text) => {
+    const once = pinJson(text, "one")
+    for (const comment of text.match(/\/\/.*|\/\*.*?\*\//g) ?? []) assert.include(once, comment)
+    const twice = pinJson(once, "one", other)
+    assert.strictEqual(pinJson(twice, "one", other), twice)
+  })
+
+  it("are not set where the file has no such server", () => {
+    assert.isUndefined(right(setTrustInToml(head, "f", "three", members)))
+    assert.isUndefined(right(setTrustInJson('{"one":{}}', "f", true, "three", members)))
   })
 })

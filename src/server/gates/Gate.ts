@@ -40,6 +40,8 @@ export interface RunFacts {
   readonly snapshot: ConfigSnapshot
   /** Whether somebody said yes to a network ask for this very start. */
   readonly networkApproved: boolean
+  /** The start is to find out what to pin, so pins are not compared (`sigil mcp pin`). */
+  readonly observePin?: boolean
 }
 
 /** What the gates have found out so far. */
@@ -51,6 +53,8 @@ export interface State {
   environment?: ChildEnvironment
   cwd?: string
   plan?: StdioPlan
+  /** Made where a pin needs it (R section 3.4). */
+  launchFingerprint?: string
 }
 
 /** One gate: the line that says why it passed, or a refusal. */

@@ -1,0 +1,99 @@
+/**
+ * Whether what would be started is what was pinned: the part that can be known before anything runs (R section 3.6).
+ *
+ * The fingerprint is made of what the entry says, never of a variable's value. With grants it also covers the program's
+ * content, because then the program gets to see something of the user's.
+ */
+import * as Effect from "effect/Effect"
+import { createHash } from "node:crypto"
+import * as fs from "node:fs"
+import { type Launch, launchFingerprint } from "../../config/Fingerprint.ts"
+import type { ServerDeclaration, StdioEndpoint } from "../../config/ServerDeclaration.ts"
+import * as Pins from "../../policy/Pins.ts"
+import type { StdioPlan } from "../../transport/Transport.ts"
+import { AdmissionError } from "../ServerError.ts"
+import { type Gate, known, located } from "./Gate.ts"
+
+/** SHA-256 of a file in hex. Programs are large: it is read in pieces. */
+const contentOf = (file: string): Effect.Effect<string, NodeJS.ErrnoException> =>
+  Effect.async((resume) => {
+    const hash = createHash("sha256")
+    const stream = fs.createReadStream(file, { highWaterMark: 1024 * 1024 })
+    stream.on("data", (chunk) => hash.update(chunk))
+    stream.on("error", (error) => resume(Effect.fail(error)))
+    stream.on("end", () => resume(Effect.succeed(hash.digest("hex"))))
+    return Effect.sync(() => stream.destroy())
+  })
+
+const realPath = (file: string): string => {
+  try {
+    return fs.realpathSync(file)
+  } catch {
+    // The start itself will say what is wrong with it.
+    return file
+  }
+}
+
+/** The fingerprint of one launch (R section 3.4). */
+const fingerprintOf = (
+  endpoint: StdioEndpoint,
+  plan: StdioPlan,
+  grants: ReadonlyArray<string>
+): Effect.Effect<string, NodeJS.ErrnoException> => {
+  const path = realPath(plan.file)
+  const launch = (sha256: string): Launch => ({
+    command: endpoint.command,
+    args: endpoint.args,
+    grants,
+    workingDirectory: realPath(plan.cwd),
+    cwdWritten: endpoint.cwd !== undefined,
+    env: endpoint.env,
+    executable: { path, sha256 }
+  })
+  return grants.length === 0
+    ? Effect.succeed(launchFingerprint(launch("")))
+    : Effect.map(contentOf(path), (sha256) => launchFingerprint(launch(sha256)))
+}
+
+/** The error of a pin that does not fit (spec section 12). */
+export const mismatch = (
+  declaration: ServerDeclaration,
+  found: ReadonlyArray<Pins.Difference>,
+  operation: "pin_and_lock" | "initialize"
+) => ({
+  code: "SIGIL_PIN_MISMATCH" as const,
+  reason: operation === "initialize" ? "identity_pin" : "launch_pin",
+  text: `The server '${declaration.name}' is not what was pinned: ${Pins.describe(found)}.`,
+  fix: `If you expected this, look at what changed and run 'sigil mcp pin ${declaration.name}'.`,
+  where: { ...located(declaration, "pin_and_lock", "trust.pinned"), operation },
+  details: { differences: found }
+})
+
+/** Refuses a launch that is not the pinned one; a start that is to find out what to pin passes. */
+export const pinAndLock: Gate = (state) =>
+  Effect.gen(function* () {
+    const declaration = yield* known(state.declaration, "pin_and_lock")
+    const environment = yield* known(state.environment, "pin_and_lock")
+    const plan = yield* known(state.plan, "pin_and_lock")
+    const { pinned } = declaration.trust
+    const observing = state.facts.observePin === true
+    const { endpoint } = declaration
+    if ((pinned === undefined && !observing) || endpoint._tag !== "stdio") return "no pin and no lock file"
+    const observed = yield* fingerprintOf(endpoint, plan, environment.grants).pipe(
+      Effect.mapError(
+        (error) =>
+          new AdmissionError({
+            code: "SIGIL_PIN_MISMATCH",
+            reason: "program_unreadable",
+            text: `The program of server '${declaration.name}' cannot be read to compare it with its pin: ${error.code ?? error.message}.`,
+            fix: "Make the program readable for sigil, or take the pin away.",
+            where: located(declaration, "pin_and_lock", "command")
+          })
+      )
+    )
+    state.launchFingerprint = observed
+    if (observing || pinned === undefined) return `launch is ${observed}`
+    const found = Pins.differences(pinned, { transportFingerprint: observed })
+    if (found.length > 0) return yield* new AdmissionError(mismatch(declaration, found, "pin_and_lock"))
+    return `launch is as pinned: ${observed}`
+  })

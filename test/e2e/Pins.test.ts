@@ -1,0 +1,142 @@
+/** Pinning a server and what happens when it is another one. */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { makeProject, type Project } from "../support/Command.ts"
+
+let project: Project & { readonly dispose: () => void }
+beforeEach(() => {
+  project = makeProject()
+})
+afterEach(() => project.dispose())
+
+/** A server that names itself as a file says, and notes each start. */
+const script = (root: string): string => {
+  const file = path.join(root, "server.mjs")
+  fs.writeFileSync(
+    file,
+    `import { appendFileSync, readFileSync } from "node:fs"
+appendFileSync(${JSON.stringify(path.join(root, "started"))}, "x")
+const [name, version] = readFileSync(${JSON.stringify(path.join(root, "identity"))}, "utf8").trim().split(" ")
+const send = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n")
+let rest = ""
+process.stdin.on("data", (chunk) => {
+  const lines = (rest + chunk).split("\\n")
+  rest = lines.pop()
+  for (const line of lines) {
+    const { id, method, params } = JSON.parse(line)
+    if (method === "initialize")
+      send(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name, version } })
+    if (method === "tools/list") send(id, { tools: [{ name: "hello", inputSchema: { type: "object" } }] })
+    if (method === "tools/call") send(id, { content: [{ type: "text", text: "hello" }] })
+  }
+})
+process.stdin.on("end", () => process.exit(0))
+`
+  )
+  return file
+}
+const identity = (text: string): void => void project.write("identity", text)
+const starts = (): number => (fs.existsSync(path.join(project.root, "started")) ? project.read("started").length : 0)
+const settings = (): string => path.join(project.home, ".sigil", "sigil.toml")
+const declare = (args: ReadonlyArray<string>, more = ""): void => {
+  fs.mkdirSync(path.dirname(settings()), { recursive: true })
+  fs.writeFileSync(
+    settings(),
+    `# mine\n[[mcp_servers]]\nname = "s"\ntransport = "stdio"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ${JSON.stringify(args)}\n${more}\n[mcp_servers.trust]\napproval_default = "allow" # kept\n`
+  )
+}
+const call = (env: { readonly [name: string]: string } = {}) => project.run(["mcp", "call", "s", "hello"], { env })
+
+describe("a pinned server", () => {
+  it("is pinned by one command that keeps the file's comments, and works as before", async () => {
+    identity("good 1.0.0")
+    declare([script(project.root)])
+    const { code, document } = await project.document("change", ["mcp", "pin", "s"])
+    assert.equal(code, 0)
+    assert.equal(document.action, "pin")
+    const text = fs.readFileSync(settings(), "utf8")
+    assert.include(text, "# mine")
+    assert.include(text, "# kept")
+    assert.match(text, /transport_fingerprint = "sha256:[0-9a-f]{64}"/)
+    assert.equal((await call()).code, 0)
+    // Once more changes nothing.
+    const again = await project.document("change", ["mcp", "pin", "s"])
+    assert.include(again.document.notes.join(), "did not change")
+    assert.equal(fs.readFileSync(settings(), "utf8"), text)
+  })
+
+  it("is refused after its handshake when it is another one, with every difference, and accepted by a new pin", async () => {
+    identity("good 1.0.0")
+    declare([script(project.root)])
+    await project.run(["mcp", "pin", "s"])
+    identity("evil 6.6.6")
+    const refused = await call()
+    assert.equal(refused.code, 4)
+    assert.include(
+      refused.stderr,
+      "server_name is 'evil', pinned is 'good'; server_version is '6.6.6', pinned is '1.0.0'"
+    )
+    assert.include(refused.stderr, "SIGIL_PIN_MISMATCH")
+    assert.include(refused.stderr, "sigil mcp pin s")
+    assert.equal((await project.run(["mcp", "pin", "s"])).code, 0)
+    assert.equal((await call()).code, 0)
+  })
+
+  it("is not even started when its launch is another one; the observed fingerprint is printed", async () => {
+    identity("good 1.0.0")
+    const file = script(project.root)
+    declare([file])
+    await project.run(["mcp", "pin", "s"])
+    const before = starts()
+    const pinned = fs.readFileSync(settings(), "utf8")
+    fs.writeFileSync(
+      settings(),
+      pinned.replace(`args = [${JSON.stringify(file)}]`, `args = [${JSON.stringify(file)}, "--more"]`)
+    )
+    const refused = await call()
+    assert.equal(refused.code, 4)
+    assert.match(refused.stderr, /transport_fingerprint is 'sha256:[0-9a-f]{64}', pinned is 'sha256:[0-9a-f]{64}'/)
+    assert.equal(starts(), before)
+    const explained = await project.run(["mcp", "explain", "s"])
+    assert.match(explained.stdout, /pin_and_lock\s+REFUSE/)
+    assert.equal(starts(), before)
+  })
+
+  it("with grants is bound to the content of its program, too", async () => {
+    identity("good 1.0.0")
+    const file = script(project.root)
+    const program = path.join(project.root, "program")
+    fs.writeFileSync(program, `#!/bin/sh\nexec ${process.execPath} ${file}\n`, { mode: 0o755 })
+    declare([file], 'inherit_env = ["GRANTED"]')
+    fs.writeFileSync(
+      settings(),
+      fs.readFileSync(settings(), "utf8").replace(JSON.stringify(process.execPath), JSON.stringify(program))
+    )
+    const env = { GRANTED: "a-granted-value" }
+    assert.equal((await project.run(["mcp", "pin", "s"], { env })).code, 0)
+    assert.equal((await call(env)).code, 0)
+    assert.notInclude(fs.readFileSync(settings(), "utf8"), "a-granted-value")
+    const before = starts()
+    fs.appendFileSync(program, "# changed\n")
+    assert.equal((await call(env)).code, 4)
+    assert.equal(starts(), before)
+  })
+
+  it("of a project is pending again after it was pinned, and of the command line cannot be pinned", async () => {
+    identity("good 1.0.0")
+    project.write(".mcp.json", { mcpServers: { s: { command: process.execPath, args: [script(project.root)] } } })
+    assert.equal((await project.run(["mcp", "pin", "s"])).code, 4)
+    assert.equal(starts(), 0)
+    await project.run(["mcp", "approve", "s"])
+    const pinned = await project.document("change", ["mcp", "pin", "s"])
+    assert.include(pinned.document.notes.join(), "sigil mcp approve s")
+    assert.equal((await call()).code, 4)
+    await project.run(["mcp", "approve", "s"])
+    assert.equal((await project.run(["mcp", "call", "--yes", "s", "hello"])).code, 0)
+    const inline = ["--mcp-config", JSON.stringify({ t: { command: "true" } }), "mcp", "pin", "t"]
+    const refused = await project.run(inline)
+    assert.equal(refused.code, 2)
+    assert.include(refused.stderr, "does not edit")
+  })
+})
