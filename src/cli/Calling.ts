@@ -91,12 +91,10 @@ export const callerOf = (what: string, yes: boolean) =>
     const terminal = yield* Terminal
     const { sigilToml } = yield* Locations
     const line = yield* working(what)
-    const approver = TerminalApprover.make(terminal, (question) =>
+    const approver = TerminalApprover.make(terminal, (rule) =>
       // Editing files is the rare case of a call; its parsers are loaded only then.
       Effect.promise(() => import("../config/Edit.ts")).pipe(
-        Effect.flatMap((edit) =>
-          edit.appendPermissionRule(sigilToml, { tool_name: question.visibleName, mode: "allow" })
-        ),
+        Effect.flatMap((edit) => edit.appendPermissionRule(sigilToml, rule)),
         Effect.matchEffect({
           onFailure: (error) => output.note(`The rule was not written: ${error.text}`),
           onSuccess: () => output.note(`Rule added to ${sigilToml}`)

@@ -106,6 +106,10 @@ const listOf = <Name extends string>(name: Name) =>
     warnings: Strings
   })
 
+const Verdict = Schema.Literal("allow", "ask", "deny")
+const Ground = Schema.Struct({ verdict: Verdict, kind: Schema.String, by: Schema.String, where: optional(Where) })
+const Facets = Schema.Struct({ local: Ground, network: Ground, source: Ground })
+
 /** Every document by its name. */
 export const documents = {
   error: Schema.Struct({ schema: Schema.Literal("sigil.error/1"), error: ErrorObject }),
@@ -286,7 +290,9 @@ export const documents = {
         why: Schema.String,
         where: optional(Where)
       })
-    )
+    ),
+    /** Of a call: the facets of its permission. */
+    permission: optional(Schema.Struct({ decision: Verdict, facets: Facets }))
   }),
   logs: Schema.Struct({
     schema: Schema.Literal("sigil.mcp.logs/1"),

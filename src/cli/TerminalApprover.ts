@@ -8,6 +8,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Terminal } from "../platform/Terminal.ts"
 import { clip, escapeLine } from "../base/Display.ts"
+import type { AllowRule } from "../policy/permission/Remedy.ts"
 import { stringify } from "../protocol/Codec.ts"
 import type { Answer, Approver, Question } from "../tools/Approver.ts"
 
@@ -29,6 +30,13 @@ const words: { readonly [word: string]: Answer } = {
   no: "deny"
 }
 
+const shown: ReadonlyArray<readonly [Answer, string]> = [
+  ["once", "[o]nce"],
+  ["session", "[s]ession"],
+  ["always", "[a]lways"],
+  ["deny", "[d]eny"]
+]
+
 const describe = (question: Question): string => {
   const { server, tool, trustClass, description, destructive, args, why } = question
   return [
@@ -46,16 +54,19 @@ const describe = (question: Question): string => {
 /** An approver on this terminal; `remember` writes the rule that `always` asks for. */
 export const make = (
   terminal: Context.Tag.Service<typeof Terminal>,
-  remember: (question: Question) => Effect.Effect<void>
+  remember: (rule: AllowRule) => Effect.Effect<void>
 ): Approver => {
   const choose = (question: Question): Effect.Effect<Answer> =>
     Effect.gen(function* () {
-      const choices = question.grantable ? "[o]nce, [s]ession, [a]lways, [d]eny" : "[o]nce, [d]eny"
+      const offered = new Set<Answer>(["once", "deny"])
+      if (question.grantable) offered.add("session")
+      if (question.rule !== undefined) offered.add("always")
+      const choices = shown.flatMap(([answer, text]) => (offered.has(answer) ? [text] : [])).join(", ")
       while (true) {
         const line = yield* terminal.readLine(`${choices}: `)
         if (line === undefined) return "deny" as const
         const answer = words[line.trim().toLowerCase()]
-        if (answer !== undefined && (question.grantable || answer === "once" || answer === "deny")) return answer
+        if (answer !== undefined && offered.has(answer)) return answer
       }
     })
   return {
@@ -64,7 +75,7 @@ export const make = (
         if (!terminal.stdinIsTty || !terminal.stderrIsTty) return "unavailable" as const
         yield* terminal.writeError(describe(question))
         const answer = yield* choose(question)
-        if (answer === "always") yield* remember(question)
+        if (answer === "always" && question.rule !== undefined) yield* remember(question.rule)
         return answer
       })
   }

@@ -283,7 +283,7 @@ export const pinServer = (
  */
 export const appendPermissionRule = (
   sigilToml: string,
-  rule: { readonly tool_name: string; readonly mode: Decision }
+  rule: { readonly tool_name: string; readonly subject_glob?: string; readonly mode: Decision }
 ): Effect.Effect<boolean, ConfigError | FileError> =>
   update(
     sigilToml,

@@ -177,7 +177,7 @@ export const removeFromToml = (
 export const appendRule = (
   current: string,
   file: string,
-  rule: { readonly tool_name: string; readonly mode: string }
+  rule: { readonly tool_name: string; readonly subject_glob?: string; readonly mode: string }
 ): Either.Either<Edited | undefined, ConfigError> =>
   Either.flatMap(Toml.parse(current, file), ({ root }) => {
     const text = withoutBom(current)
@@ -191,6 +191,7 @@ export const appendRule = (
     const old = rules?.value.kind === "array" ? rules.value.items.map(toJson) : []
     const value: JsonObject = record([
       ["tool_name", rule.tool_name],
+      ...(rule.subject_glob === undefined ? [] : [["subject_glob", rule.subject_glob] as const]),
       ["mode", rule.mode]
     ])
     const last = rules?.value.kind === "array" ? rules.value.items.at(-1) : undefined

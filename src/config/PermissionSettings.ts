@@ -1,6 +1,7 @@
 /** `[permission]` of sigil.toml (R section 1.8): decoded here, decided in the policy room. */
+import type { Where } from "../base/Failure.ts"
 import { FieldReader } from "./Fields.ts"
-import { childPath, record } from "./Located.ts"
+import { childPath, type LocatedNode, record } from "./Located.ts"
 import { kindText } from "./Problem.ts"
 
 /** A verdict that a setting can give. */
@@ -24,6 +25,10 @@ export interface PermissionRule {
 
 /** `[permission]`. */
 export interface PermissionSettings {
+  /** sigil.toml, where the table was read. */
+  readonly file?: string
+  /** Where each setting stands, by its path below `permission`: `mode`, `rules[0]`, `commands.deny[1]`. No prototype. */
+  readonly places: { readonly [field: string]: Where }
   readonly mode: PermissionMode
   /** By exact visible tool name. Without a prototype. */
   readonly tools: { readonly [visibleName: string]: Decision }
@@ -39,6 +44,7 @@ export interface PermissionSettings {
 
 /** What holds without a `[permission]` table. */
 export const defaultPermission: PermissionSettings = {
+  places: record([]),
   mode: "manual",
   tools: record([]),
   rules: [],
@@ -131,9 +137,25 @@ const decodeExternal = (permission: FieldReader): PermissionSettings["externalDi
   return external
 }
 
-/** Reads `[permission]`; every fault goes to the reader's issues. */
-export const decodePermission = (reader: FieldReader): PermissionSettings => {
+/** Where every key and list item below a table stands. */
+const placesBelow = (node: LocatedNode, path: string, root: string, file: string): ReadonlyArray<[string, Where]> => {
+  const inner =
+    node.kind === "object"
+      ? node.properties.map(({ at, key, value }) => ({ at, value, path: path === "" ? key : `${path}.${key}` }))
+      : node.kind === "array"
+        ? node.items.map((value, index) => ({ at: value.at, value, path: `${path}[${index}]` }))
+        : []
+  return inner.flatMap((child): ReadonlyArray<[string, Where]> => [
+    [child.path, { file, ...child.at, field: `${root}.${child.path}` }],
+    ...placesBelow(child.value, child.path, root, file)
+  ])
+}
+
+/** Reads `[permission]` of `file`; every fault goes to the reader's issues. */
+export const decodePermission = (reader: FieldReader, file: string): PermissionSettings => {
   const settings = {
+    file,
+    places: record(placesBelow(reader.object, "", reader.path, file)),
     mode: reader.choice("mode", ["read-only", "manual", "auto-edit", "danger-full-access"]) ?? defaultPermission.mode,
     tools: decodeTools(reader),
     rules: tables(reader, "rules").map(decodeRule),

@@ -6,12 +6,14 @@
  * listed one refuses every start (spec section 3).
  */
 import { distance } from "fastest-levenshtein"
+import type { Where } from "../base/Failure.ts"
 import { SECOND_MS, DAY_MS } from "../base/Units.ts"
 import { type CompanyPolicy, decodeCompanyPolicy, policyFaults, policyRemarks } from "./CompanyPolicy.ts"
 import type { ConfigError } from "./ConfigError.ts"
 import { FieldReader } from "./Fields.ts"
-import { deepDuplicate, duplicatesOf, type LocatedObject, type Position } from "./Located.ts"
+import { deepDuplicate, duplicatesOf, type LocatedObject, type Position, propertyOf } from "./Located.ts"
 import { decodeSwitches, decodeToolSearch, type McpSwitches, unsupportedSwitches } from "./McpSwitches.ts"
+import { concernsLists, decodeLists, listKeys, noLists, type PermissionLists } from "./PermissionLists.ts"
 import { decodePermission, defaultPermission, type Decision, type PermissionSettings } from "./PermissionSettings.ts"
 import { type Issues, toError } from "./Problem.ts"
 import { decodeWeb, defaultWeb, type WebSettings } from "./WebSettings.ts"
@@ -20,9 +22,7 @@ import { decodeWeb, defaultWeb, type WebSettings } from "./WebSettings.ts"
 const TOOL_TIMEOUT_MS = 30 * SECOND_MS
 
 /** Safety settings of settings.json; a key that only resembles one refuses every start. */
-const jsonSafetyKeys = ["mcp_policy", "policy_limits", "permissions", "allowed_tools"] as const
-/** Those that no build enforces yet: any of them refuses every start. */
-const unenforcedKeys = ["permissions", "allowed_tools"] as const
+const jsonSafetyKeys = ["mcp_policy", "policy_limits", ...listKeys] as const
 const jsonSafetyPattern = /"(?:mcpPolicy|mcp_policy|policyLimits|policy_limits|permissions|allowedTools|allowed_tools)"/
 const tomlSafetyPattern =
   /^\s*(?:\[+\s*["']?(?:permission|web|execution)\b|["']?(?:permission|web|execution)["']?\s*[.=]|network_mode\b)/m
@@ -54,6 +54,10 @@ export interface Settings {
   readonly web: WebSettings
   /** `[web] network_mode`. */
   readonly networkMode: Decision
+  /** Where `network_mode` stands, if it is written. */
+  readonly networkWhere?: Where
+  /** `permissions` and `allowedTools` of settings.json. */
+  readonly lists: PermissionLists
   readonly mcp: McpSwitches
   readonly agent: { readonly toolTimeoutMs: number }
   readonly audit: { readonly sync: "write" | "always" }
@@ -61,11 +65,6 @@ export interface Settings {
   readonly workspaceRoot: string | undefined
   /** One for each file that has `mcpPolicy` or `policyLimits`, the managed file first; every one counts. */
   readonly company: ReadonlyArray<CompanyPolicy>
-  /** Lists of settings.json, as written; not enforced yet. */
-  readonly json: {
-    readonly allowedTools?: ReadonlyArray<string>
-    readonly permissions?: { readonly [group in Decision]: ReadonlyArray<string> }
-  }
 }
 
 /** What holds without any file. */
@@ -73,12 +72,12 @@ export const defaultSettings: Settings = {
   permission: defaultPermission,
   web: defaultWeb,
   networkMode: defaultWeb.networkMode,
+  lists: noLists,
   mcp: {},
   agent: { toolTimeoutMs: TOOL_TIMEOUT_MS },
   audit: { sync: "write" },
   workspaceRoot: undefined,
-  company: [],
-  json: {}
+  company: []
 }
 
 /** What one file says besides servers. */
@@ -111,8 +110,11 @@ export const decodeTomlSettings = (root: LocatedObject, file: string, base: Sett
     unsupportedSafety.push({ field: name, source: file, why: "it cannot be read" })
     return fallback
   }
-  const permission = guarded("permission", decodePermission, base.permission)
+  const permission = guarded("permission", (table) => decodePermission(table, file), base.permission)
   const web = guarded("web", decodeWeb, base.web)
+
+  const webTable = propertyOf(root, "web")?.value
+  const networkMode = webTable?.kind === "object" ? propertyOf(webTable, "network_mode") : undefined
 
   const mcpTable = reader.table("mcp")
   const mcp = mcpTable === undefined ? {} : decodeSwitches(mcpTable)
@@ -140,6 +142,7 @@ export const decodeTomlSettings = (root: LocatedObject, file: string, base: Sett
       permission,
       web,
       networkMode: web.networkMode,
+      ...(networkMode === undefined ? {} : { networkWhere: { file, ...networkMode.at, field: "web.network_mode" } }),
       mcp: { ...base.mcp, ...mcp },
       agent: {
         toolTimeoutMs:
@@ -164,10 +167,7 @@ export const decodeJsonSettings = (root: LocatedObject, file: string, base: Sett
   const remarks: Issues = []
   const reader = new FieldReader(root, "", "json", issues)
   for (const key of ["mcpServers", "mcp_servers", "$schema"]) reader.takeExact(key)
-  const unsupportedSafety: Array<UnsupportedSafety> = unenforcedKeys.flatMap((name) => {
-    const property = reader.take(name)
-    return property === undefined ? [] : [{ field: property.key, source: file }]
-  })
+  const unsupportedSafety: Array<UnsupportedSafety> = []
   for (const [key, at] of duplicatesOf(root))
     issues.push({ field: key, at, text: "this key is written twice; keep one of them" })
   for (const property of root.properties) {
@@ -175,16 +175,9 @@ export const decodeJsonSettings = (root: LocatedObject, file: string, base: Sett
     if (twice !== undefined)
       issues.push({ field: twice.path, at: twice.at, text: "this key is written twice; keep one of them" })
   }
-  const allowedTools = reader.strings("allowed_tools")
-  const permissions = reader.table("permissions")
-  const lists =
-    permissions === undefined
-      ? undefined
-      : {
-          allow: permissions.strings("allow") ?? [],
-          ask: permissions.strings("ask") ?? [],
-          deny: permissions.strings("deny") ?? []
-        }
+  const lists = decodeLists(reader, file)
+  const [doubt] = issues.filter(({ field }) => concernsLists(field))
+  if (doubt !== undefined) unsupportedSafety.push({ field: doubt.field, source: file, why: doubt.text, at: doubt.at })
   const company = decodeCompanyPolicy(reader, { file, managed: false })
   if (company !== undefined) remarks.push(...policyRemarks(company))
   for (const { at, field, text } of policyFaults(issues)) unsupportedSafety.push({ field, source: file, why: text, at })
@@ -210,17 +203,14 @@ export const decodeJsonSettings = (root: LocatedObject, file: string, base: Sett
   return {
     settings: {
       ...base,
+      lists,
       mcp: {
         ...base.mcp,
         ...switches,
         ...(toolSearch === undefined ? {} : { toolSearch }),
         ...(keepLoaded === undefined ? {} : { toolSearchKeepLoaded: keepLoaded })
       },
-      company: company === undefined ? base.company : [...base.company, company],
-      json: {
-        ...(allowedTools === undefined ? {} : { allowedTools }),
-        ...(lists === undefined ? {} : { permissions: lists })
-      }
+      company: company === undefined ? base.company : [...base.company, company]
     },
     faults: issues.map((issue) => toError(issue, { file })),
     remarks: remarks.map((issue) => toError(issue, { file })),

@@ -1,145 +1,112 @@
 /**
- * May this MCP call be made: a pure decision over three facets (spec section 8, R sections 1.8 and 6).
+ * May this call be made: a pure decision over three facets (spec section 8, R sections 1.8 and 6).
  *
- * local, network and source each give a verdict; the strictest counts. A rule of the user replaces the source
- * facet only, so it never widens the network policy. Annotations come from the server and may only tighten.
+ * local, network and source each give a verdict; the strictest counts. sigil.toml and settings.json give one explicit
+ * verdict each, and the stricter of the two stands in the place of the defaults: of the source's own, and of the
+ * mode's ask about local access, which asks because nobody has said anything. It never reaches the network facet,
+ * a cap, a command pattern or a path outside the workspace.
+ *
+ * Invariants: a deny anywhere denies; annotations, caps and command denies only tighten; a session grant and
+ * `danger-full-access` turn asks into allow and nothing else, the grant never a network ask.
  */
-import type { Decision as Mode, PermissionMode, PermissionRule } from "../config/PermissionSettings.ts"
+import type { Call } from "./permission/Call.ts"
+import { isShell } from "./permission/Call.ts"
+import { commandGround } from "./permission/Commands.ts"
+import { externalGround } from "./permission/ExternalDirectory.ts"
+import { type Ground, isStricter, strictest, type Verdict } from "./permission/Ground.ts"
+import { localBaseline, modeGround, modeOf, networkFacet } from "./permission/Modes.ts"
+import type { Policy } from "./permission/Policy.ts"
+import { listVerdict } from "./permission/SettingsLists.ts"
+import { tomlVerdict } from "./permission/TomlRules.ts"
 
-/** What is decided about. */
-export interface Input {
-  readonly mode: PermissionMode
-  /** `[permission.tools]`, by exact visible name. */
-  readonly tools: { readonly [visibleName: string]: Mode }
-  /** `[[permission.rules]]` in file order; the last match wins. */
-  readonly rules: ReadonlyArray<PermissionRule>
-  /** The server's own default. */
-  readonly approvalDefault: Mode
-  readonly trustClass: string
-  /** Exact names. */
-  readonly server: string
-  readonly tool: string
-  /** The parts of the visible name before any suffix. */
-  readonly serverPart: string
-  readonly toolPart: string
-  readonly visibleName: string
-  /** The server says that the tool destroys; absent counts as false. */
-  readonly destructiveHint: boolean
-  readonly networkMode: Mode
-  /** Keys of `grantKey` that the user allowed for this session. */
-  readonly sessionGrants: ReadonlySet<string>
-  /** Tool calls have an unknown network effect; resources and prompts read. */
-  readonly operation: "tool" | "resource" | "prompt"
-}
+export { type Call, grantKey, mcpActivation, mcpCall } from "./permission/Call.ts"
+export type { Ground, Verdict } from "./permission/Ground.ts"
+export { type Caps, defaultPolicy, type Policy } from "./permission/Policy.ts"
+
+/** The names of the facets. */
+export const facetNames = ["local", "network", "source"] as const
+/** One of them. */
+export type Facet = (typeof facetNames)[number]
 
 /** The decision with what led to it. */
 export interface Decision {
-  readonly decision: Mode
-  readonly facets: { readonly local: Mode; readonly network: Mode; readonly source: Mode }
-  /** The rule or default that decided, for people. */
+  readonly decision: Verdict
+  readonly facets: { readonly [facet in Facet]: Verdict }
+  /** The same facets, each with what decided it. */
+  readonly grounds: { readonly [facet in Facet]: Ground }
+  /** What decided in the end. */
+  readonly ground: Ground
+  /** `ground.by`: the rule or default that decided, for people. */
   readonly decidedBy: string
+  /** Whether a grant for the session would answer every ask of this decision. */
+  readonly grantable: boolean
+  /** A rule could not be evaluated, so the call is denied. */
+  readonly error?: "subject_missing"
 }
 
-/** Key of one exact tool in the session grants. */
-export const grantKey = (server: string, tool: string): string => `${server}\0${tool}`
-
-const order: { readonly [mode in Mode]: number } = { allow: 0, ask: 1, deny: 2 }
-const strictest = (modes: ReadonlyArray<Mode>): Mode =>
-  modes.reduce((worst, mode) => (order[mode] > order[worst] ? mode : worst), "allow" as Mode)
-
-/** `*` is any run of characters, `?` one; everything else is itself. Linear: two pointers, no backtracking blow-up. */
-export const glob = (pattern: string, text: string): boolean => {
-  let p = 0
-  let t = 0
-  let star = -1
-  let resume = 0
-  while (t < text.length) {
-    if (p < pattern.length && pattern[p] === "*") {
-      star = p++
-      resume = t
-    } else if (p < pattern.length && (pattern[p] === "?" || pattern[p] === text[t])) {
-      p += 1
-      t += 1
-    } else if (star >= 0) {
-      p = star + 1
-      t = ++resume
-    } else return false
-  }
-  while (pattern[p] === "*") p += 1
-  return p === pattern.length
+/** The explicit verdict: the stricter of both files; sigil.toml is named where they agree. */
+const explicitOf = (toml: Ground | undefined, lists: Ground | undefined): Ground | undefined => {
+  if (toml === undefined || lists === undefined) return toml ?? lists
+  return isStricter(lists.verdict, toml.verdict) ? lists : toml
 }
 
-const PREFIX = "mcp__"
-
-/**
- * Whether a tool pattern names this tool. `mcp__S__T` matches in two parts and `*` never crosses from one to the
- * other; `mcp__S` is the whole server. The parts of a name may themselves hold `__`: a pattern that may forbid
- * is read in every way, one that allows only with the shortest server part, so that no tool of one server can
- * borrow a permission of another by its name.
- */
-const namesTool = (pattern: string, mode: Mode, input: Input): boolean => {
-  if (pattern === input.visibleName) return true
-  const allows = mode === "allow"
-  if (!pattern.startsWith(PREFIX)) return glob(pattern, input.visibleName) && !(allows && pattern.includes("__"))
-  const body = pattern.slice(PREFIX.length)
-  const whole = body.includes("__") ? !allows && body === input.serverPart : glob(body, input.serverPart)
-  if (whole) return true
-  for (let at = body.indexOf("__"); at >= 0; at = body.indexOf("__", at + 1)) {
-    if (glob(body.slice(0, at), input.serverPart) && glob(body.slice(at + 2), input.toolPart)) return true
-    if (allows) return false
-  }
-  return false
+const sourceFacet = (call: Call, explicit: Ground | undefined): Ground => {
+  if (explicit !== undefined) return explicit
+  if (call.destructive && call.source.verdict === "allow")
+    return { verdict: "ask", kind: "annotation", by: "the server's destructiveHint" }
+  return { kind: "default", ...call.source }
 }
 
-const namesSubject = (pattern: string, mode: Mode, input: Input): boolean =>
-  glob(pattern, `mcp_trust_class:${input.trustClass}`) || namesTool(pattern, mode, input)
-
-const matches = (rule: PermissionRule, input: Input): boolean =>
-  (rule.toolName === undefined || namesTool(rule.toolName, rule.mode, input)) &&
-  (rule.subjectGlob === undefined || namesSubject(rule.subjectGlob, rule.mode, input))
-
-interface Source {
-  readonly mode: Mode
-  readonly by: string
+/** Who has named the tool, or its command, has answered the mode's ask; the mode's deny is nobody's to answer. */
+const localFacet = (baseline: Ground, explicit: Ground | undefined, command: Ground | undefined): Ground => {
+  if (command !== undefined && command.verdict !== "allow") return strictest(command, baseline)
+  if (baseline.verdict !== "ask") return baseline
+  if (explicit?.verdict === "allow") return explicit
+  return command ?? baseline
 }
 
-/** What the user or the server's entry says: rules, then tools, then the default. */
-const sourceOf = (input: Input): Source => {
-  const rule = input.rules.findLast((candidate) => matches(candidate, input))
-  if (rule !== undefined) {
-    const about = rule.toolName ?? rule.subjectGlob ?? "every tool"
-    return { mode: rule.mode, by: `the rule for '${about}' in line ${rule.line} of sigil.toml` }
-  }
-  const named = Object.hasOwn(input.tools, input.visibleName) ? input.tools[input.visibleName] : undefined
-  if (named !== undefined) return { mode: named, by: `permission.tools.${input.visibleName}` }
-  if (input.destructiveHint && input.approvalDefault === "allow") {
-    return { mode: "ask", by: "the server's destructiveHint" }
-  }
+/** The facet that counts; where several do, the one that a rule reaches most easily is named. */
+const inOrder = ({ local, network, source }: Decision["grounds"]): Ground => strictest(source, local, network)
+
+const decisionOf = (grounds: Decision["grounds"], grantable: boolean, error?: Decision["error"]): Decision => {
+  const ground = inOrder(grounds)
   return {
-    mode: input.approvalDefault,
-    by: `approval_default = "${input.approvalDefault}" of server '${input.server}'`
+    decision: ground.verdict,
+    facets: { local: grounds.local.verdict, network: grounds.network.verdict, source: grounds.source.verdict },
+    grounds,
+    ground,
+    decidedBy: ground.by,
+    grantable,
+    ...(error === undefined ? {} : { error })
   }
 }
 
-const networkOf = (input: Input): Source => {
-  const reads = input.operation !== "tool"
-  if (!reads && input.mode === "read-only")
-    return { mode: "deny", by: 'permission.mode = "read-only" (the tool\'s network effect is unknown)' }
-  return { mode: input.networkMode, by: `web.network_mode = "${input.networkMode}"` }
-}
+/** `danger-full-access` asks nothing. */
+const unasked = (policy: Policy, ground: Ground): Ground =>
+  ground.verdict === "ask" && modeOf(policy) === "danger-full-access"
+    ? modeGround(policy, "allow", `it answers the ask of ${ground.by}`)
+    : ground
 
-/** Decides. */
-export const decide = (input: Input): Decision => {
-  const wanted = sourceOf(input)
-  const granted = wanted.mode === "ask" && input.sessionGrants.has(grantKey(input.server, input.tool))
-  const source: Source = granted ? { mode: "allow", by: "a grant of this session" } : wanted
-  const network = networkOf(input)
-  // A call of an MCP surface reads locally, which every mode allows.
-  const local: Mode = "allow"
-  const decision = strictest([local, network.mode, source.mode])
-  return {
-    decision,
-    facets: { local, network: network.mode, source: source.mode },
-    decidedBy: source.mode === decision ? source.by : network.by
-  }
+/** Decides; `grants` are keys of `grantKey`. */
+export const decide = (policy: Policy, call: Call, grants: ReadonlySet<string>): Decision => {
+  const toml = tomlVerdict(policy, call)
+  const network = unasked(policy, networkFacet(policy, call))
+  const baseline = localBaseline(policy, call)
+  if (toml._tag === "SubjectMissing")
+    return decisionOf({ local: baseline, network, source: toml.ground }, false, "subject_missing")
+  const explicit = explicitOf(toml.ground, listVerdict(policy, call))
+  const source = unasked(policy, sourceFacet(call, explicit))
+  const local = unasked(policy, localFacet(baseline, explicit, commandGround(policy, call)))
+  const outside = externalGround(policy, call)
+  const external = outside === undefined ? undefined : unasked(policy, outside)
+
+  // One yes for a shell would be a yes for every command, and one path outside says nothing of the next.
+  const key = isShell(call) ? undefined : call.grantKey
+  const answered = (ground: Ground): Ground =>
+    ground.verdict === "ask" && key !== undefined && grants.has(key)
+      ? { verdict: "allow", kind: "session_grant", by: "a grant of this session" }
+      : ground
+  const grounds = { local: strictest(answered(local), external), network, source: answered(source) }
+  const outOfReach = network.verdict === "ask" || external?.verdict === "ask"
+  return decisionOf(grounds, key !== undefined && inOrder(grounds).verdict === "ask" && !outOfReach)
 }

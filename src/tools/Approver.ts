@@ -4,6 +4,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type { JsonObject } from "../base/Json.ts"
+import type { AllowRule } from "../policy/permission/Remedy.ts"
 
 /** What is asked. Texts come from outside: whoever shows them escapes them. */
 export interface Question {
@@ -19,8 +20,10 @@ export interface Question {
   readonly facets: ReadonlyArray<string>
   /** The rule or default that asked. */
   readonly why: string
-  /** Whether `session` and `always` may be offered. */
+  /** Whether `session` may be offered: a grant would answer every ask of this call. */
   readonly grantable: boolean
+  /** The entry that `always` writes; absent where no rule would allow the call, and `always` is not to be offered. */
+  readonly rule?: AllowRule
 }
 
 /** `once`: this call. `session`: this exact tool until the runtime ends. `always`: a rule in the user's file. */

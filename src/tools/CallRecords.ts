@@ -69,6 +69,10 @@ export class CallRecords extends Context.Tag("sigil/tools/CallRecords")<
 
 const empty: JsonObject = {}
 
+/** What decided, with its file and line. */
+const reasonOf = ({ decidedBy, ground: { where } }: Decision): string =>
+  where?.file === undefined ? decidedBy : `${decidedBy} (${where.file}:${where.line ?? 1})`
+
 const targetOf = (subject: Subject) => {
   if (subject.operation === "tool") return { remote_tool: subject.tool }
   return subject.operation === "resource" ? { resource_operation: subject.tool } : { prompt_operation: subject.tool }
@@ -212,13 +216,13 @@ const make = Effect.gen(function* () {
           toolName: fixedOf(record.subject).tool,
           operation: "network_request",
           subjects: fixedOf(record.subject).subjects,
+          allowSource,
           local: decision.facets.local,
           network: decision.facets.network,
           source: decision.facets.source,
           decision: decision.decision,
           userDecision: answer,
-          reason: secrets.redactText(decision.decidedBy),
-          allowSource
+          reason: secrets.redactText(reasonOf(decision))
         })
       ),
     ended: (record, { status, code, reason }) => {

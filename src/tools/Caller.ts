@@ -1,5 +1,6 @@
 /** Whoever makes a call: identity, who answers for it, where its progress goes. */
 import * as Effect from "effect/Effect"
+import type { Caps } from "../policy/Permission.ts"
 import type { Progress } from "../server/Progress.ts"
 import type { Approver } from "./Approver.ts"
 
@@ -13,6 +14,10 @@ export interface Caller {
    * (spec section 1).
    */
   readonly yes: boolean
+  /** Exact tool names that are allowed for this caller's run, as `--allowed-tools` gives them. */
+  readonly allowedTools?: ReadonlyArray<string>
+  /** Bounds of this caller's run that no rule widens, such as read-only planning. */
+  readonly caps?: Caps
   readonly onProgress?: (progress: Progress) => void
 }
 

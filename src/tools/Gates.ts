@@ -10,13 +10,15 @@ import * as Layer from "effect/Layer"
 import type { AuditError } from "../audit/AuditError.ts"
 import type { JsonObject } from "../base/Json.ts"
 import * as Permission from "../policy/Permission.ts"
+import { remedyOf } from "../policy/permission/Remedy.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import type { Generation } from "../server/Generation.ts"
 import { Registry } from "../server/Registry.ts"
+import type { Answer } from "./Approver.ts"
 import type { Caller } from "./Caller.ts"
 import { type CallRecord, CallRecords } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
-import { sanitise } from "./Naming.ts"
+import * as Judge from "./Judge.ts"
 
 /** What is asked for: one tool, or one surface operation of a server. */
 export interface Subject {
@@ -35,8 +37,8 @@ export interface Subject {
 export class Gates extends Context.Tag("sigil/tools/Gates")<
   Gates,
   {
-    /** What permission says; asks nobody. The same subject object is judged once. */
-    readonly decide: (subject: Subject, generation: Generation) => Permission.Decision
+    /** What permission says to this caller's call; asks nobody. */
+    readonly decide: (caller: Caller, subject: Subject, generation: Generation, args: JsonObject) => Permission.Decision
     /** Asks where a rule or default asks; fails unless the request may be made. */
     readonly permit: (
       caller: Caller,
@@ -55,59 +57,36 @@ const make = Effect.gen(function* () {
   const registry = yield* Registry
   const secrets = yield* Secrets
   const records = yield* CallRecords
-  const sessionGrants = new Set<string>()
-  const judged = new WeakMap<Subject, { readonly grants: number; readonly decision: Permission.Decision }>()
-
-  const judge = (subject: Subject, generation: Generation): Permission.Decision => {
-    const { permission, networkMode } = registry.snapshot.settings
-    const { trust } = generation.declaration
-    return Permission.decide({
-      mode: permission.mode,
-      tools: permission.tools,
-      rules: permission.rules,
-      approvalDefault: trust.approvalDefault,
-      trustClass: trust.trustClass,
-      server: subject.server,
-      tool: subject.tool,
-      serverPart: sanitise(subject.server),
-      toolPart: sanitise(subject.tool),
-      visibleName: subject.visibleName,
-      destructiveHint: subject.destructive,
-      networkMode,
-      sessionGrants,
-      operation: subject.operation
-    })
-  }
-  /** Depends on the run's settings, the subject and the session's grants, of which only the last can change. */
-  const decide = (subject: Subject, generation: Generation): Permission.Decision => {
-    const known = judged.get(subject)
-    if (known !== undefined && known.grants === sessionGrants.size) return known.decision
-    const decision = judge(subject, generation)
-    judged.set(subject, { grants: sessionGrants.size, decision })
-    return decision
-  }
+  const { callOf, decide, grant, policyFor } = Judge.make(() => registry.snapshot)
 
   const permit = (caller: Caller, record: CallRecord, generation: Generation, args: JsonObject) =>
     Effect.gen(function* () {
       const { subject } = record
-      const decided = decide(subject, generation)
+      const decided = decide(caller, subject, generation, args)
       if (decided.decision === "allow") return
-      const where = { server: subject.server, tool: subject.tool, operation: "permission" }
+      const where = { ...decided.ground.where, server: subject.server, tool: subject.tool, operation: "permission" }
+      const details = { decision: decided.decision, grounds: decided.grounds }
       const name = `'${subject.tool}' on server '${subject.server}'`
       if (decided.decision === "deny") {
         yield* records.asked(record, decided, undefined, undefined)
         return yield* new CallRefused({
           code: "SIGIL_DENIED",
-          reason: "permission_denied",
-          text: `The call of ${name} is denied by ${decided.decidedBy}.`,
-          where
+          reason: decided.error ?? "permission_denied",
+          text:
+            decided.error === undefined
+              ? `The call of ${name} is denied by ${decided.decidedBy}.`
+              : `The call of ${name} is refused: ${decided.decidedBy} has a subject_glob, and the call has no subject.`,
+          where,
+          details
         })
       }
       const network = decided.facets.network === "ask"
       if (caller.yes && !network) return yield* records.asked(record, decided, "approved", "yes")
-      const asking = Object.entries(decided.facets).flatMap(([facet, verdict]) => (verdict === "ask" ? [facet] : []))
+      const call = callOf(subject, generation, args)
+      const remedy = remedyOf(policyFor(caller), call, decided)
+      const grantable = decided.grantable
       const shown = secrets.redactJson(args, "result")
-      const answer = yield* caller.approver.ask({
+      const given = yield* caller.approver.ask({
         server: subject.server,
         tool: subject.tool,
         visibleName: subject.visibleName,
@@ -116,17 +95,23 @@ const make = Effect.gen(function* () {
         destructive: subject.destructive,
         // Redaction keeps shapes: an object stays one.
         args: shown as JsonObject,
-        facets: asking,
+        facets: Permission.facetNames.filter((facet) => decided.facets[facet] === "ask"),
         why: decided.decidedBy,
-        grantable: !network
+        grantable,
+        ...(remedy.rule === undefined ? {} : { rule: remedy.rule })
       })
+      // An answer that was not offered is a yes to what was: this one call.
+      const offered = { session: grantable, always: remedy.rule !== undefined }
+      const answer: Answer | "unavailable" =
+        (given === "session" || given === "always") && !offered[given] ? "once" : given
       switch (answer) {
         case "once":
-        case "always":
           return yield* records.asked(record, decided, "approved", answer)
         case "session":
-          yield* records.asked(record, decided, "approved_for_session", answer)
-          sessionGrants.add(Permission.grantKey(subject.server, subject.tool))
+        case "always":
+          yield* records.asked(record, decided, answer === "session" ? "approved_for_session" : "approved", answer)
+          // The rule that `always` wrote is read at the next start; until then the grant stands in for it.
+          if (grantable && call.grantKey !== undefined) grant(call.grantKey)
           return
         case "deny":
           yield* records.asked(record, decided, "denied", undefined)
@@ -143,11 +128,14 @@ const make = Effect.gen(function* () {
             code: "SIGIL_APPROVAL_REQUIRED",
             reason: "approval_required",
             text: `The call of ${name} needs consent (${decided.decidedBy}), and nobody can be asked here.`,
-            fix: network
-              ? 'The network policy asks: set [web] network_mode = "allow" in sigil.toml.'
-              : `Add --yes to this call, or this rule to sigil.toml:\n  [[permission.rules]]\n  tool_name = "${subject.visibleName}"\n  mode = "allow"`,
+            fix: network ? remedy.text : `Answer this one call with --yes. ${remedy.text.replaceAll("\n", "\n  ")}`,
             where,
-            details: { rule: { tool_name: subject.visibleName, mode: "allow" }, facets: decided.facets }
+            details: {
+              ...details,
+              facets: decided.facets,
+              ...(remedy.rule === undefined ? {} : { rule: remedy.rule }),
+              ...(remedy.toml === undefined ? {} : { toml: remedy.toml })
+            }
           })
       }
     })

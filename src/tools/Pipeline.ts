@@ -11,10 +11,12 @@ import * as Either from "effect/Either"
 import type * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type { AuditError } from "../audit/AuditError.ts"
+import type { Where } from "../base/Failure.ts"
 import { near } from "../base/Near.ts"
 import { type Json, type JsonObject, own } from "../base/Json.ts"
 import { SECOND_MS } from "../base/Units.ts"
 import { deeperThan, MAX_NESTING } from "../protocol/Codec.ts"
+import type { Decision } from "../policy/Permission.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import { StateDirectory, type StateError } from "../policy/StateDirectory.ts"
 import * as CallDeadline from "../server/CallDeadline.ts"
@@ -61,6 +63,10 @@ export interface StepVerdict {
   readonly gate: "tool" | "arguments" | "permission" | "secret_gate"
   readonly verdict: "pass" | "refuse" | "not_reached"
   readonly why: string
+  /** The line that decided. */
+  readonly where?: Where
+  /** The permission step's decision, each facet with what gave it. */
+  readonly decision?: Decision
 }
 
 /** Everything a call can fail with. */
@@ -307,20 +313,20 @@ const make = Effect.gen(function* () {
    * The same gates where each can say yes at once: the tool is known and compiled, the arguments fit, permission
    * allows, no secret is sent. One step instead of a dozen for the common call; any doubt takes the way above.
    */
-  const clear = (request: CallRequest, generation: Generation): CatalogTool | undefined => {
+  const clear = (caller: Caller, request: CallRequest, generation: Generation): CatalogTool | undefined => {
     const { byName, validators } = prepare(generation)
     const tool = byName.get(request.tool)
     if (tool === undefined || tool.status !== "available" || typeof request.args === "function") return undefined
     const validator = validators.get(`input\0${tool.name}`)
     if (validator === undefined || deeperThan(request.args, MAX_NESTING)) return undefined
     if (validator.validate(request.args).length > 0) return undefined
-    if (gates.decide(subjectOf(tool), generation).decision !== "allow") return undefined
+    if (gates.decide(caller, subjectOf(tool), generation, request.args).decision !== "allow") return undefined
     return gates.isClean(generation, request.args) ? tool : undefined
   }
 
   const run = (caller: Caller, request: CallRequest, generation: Generation): Effect.Effect<CallOutcome, CallError> =>
     Effect.suspend(() => {
-      const quick = clear(request, generation)
+      const quick = clear(caller, request, generation)
       if (quick !== undefined && typeof request.args !== "function") {
         const record = records.open(subjectOf(quick), "tools/call")
         return Effect.onExit(send(caller, request, generation, quick, request.args, record), (exit) =>
@@ -360,12 +366,14 @@ const make = Effect.gen(function* () {
         ] satisfies ReadonlyArray<StepVerdict>
       }
       verdicts.push({ gate: "arguments", verdict: "pass", why: "they fit the input schema" })
-      const decided = gates.decide(subjectOf(tool), generation)
+      const decided = gates.decide(caller, subjectOf(tool), generation, args.right)
       const answered = decided.decision === "ask" && caller.yes && decided.facets.network !== "ask"
       verdicts.push({
         gate: "permission",
         verdict: decided.decision === "deny" ? "refuse" : "pass",
-        why: `${decided.decision} by ${decided.decidedBy}${answered ? "; answered by --yes" : ""}`
+        why: `${decided.decision} by ${decided.decidedBy}${answered ? "; answered by --yes" : ""}`,
+        ...(decided.ground.where === undefined ? {} : { where: decided.ground.where }),
+        decision: decided
       })
       const secret = yield* Effect.either(gates.secrets(subjectOf(tool), generation, args.right))
       verdicts.push(

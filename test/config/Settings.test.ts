@@ -123,7 +123,12 @@ describe("settings of settings.json", () => {
     )
     assert.deepEqual(faults, [])
     assert.deepEqual(settings.mcp, { projectWalk: "off", toolSearch: false, toolSearchKeepLoaded: ["a"] })
-    assert.deepEqual(settings.json, { allowedTools: ["t"], permissions: { allow: [], ask: [], deny: ["d"] } })
+    assert.deepEqual(settings.lists, {
+      allow: [],
+      ask: [],
+      deny: [{ text: "d", tool: "d", where: { file: "f", line: 1, column: 134, field: "permissions.deny[0]" } }],
+      allowedTools: [{ text: "t", tool: "t", where: { file: "f", line: 1, column: 106, field: "allowedTools[0]" } }]
+    })
     assert.deepEqual(
       remarks.map(({ where }) => where?.field),
       ["theme"]

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
+import { facetNames } from "../../policy/Permission.ts"
 import { Admission } from "../../server/Admission.ts"
 import { Registry } from "../../server/Registry.ts"
 import type { Caller } from "../../tools/Caller.ts"
@@ -14,6 +15,7 @@ import { callerOf, keeper, stderrTap } from "../Calling.ts"
 import { readTarget } from "../CallTarget.ts"
 import type { Input } from "../commands/McpCall.ts"
 import { finish, orFail } from "../Finish.ts"
+import { placeOf } from "../FailureText.ts"
 import type { Handler } from "../Handler.ts"
 import { dim, green, red } from "../Markup.ts"
 import { Output } from "../Output.ts"
@@ -84,13 +86,32 @@ const explain = (server: string, caller: Caller, request: CallRequest) =>
     const admission = yield* Effect.flatMap(Admission, () => registry.explain(server))
     const refused = admission.some(({ verdict }) => verdict === "refuse")
     const steps = refused ? [] : yield* pipeline.explain(caller, request)
-    const gates = [...admission.map(({ gate, verdict, why }) => ({ gate, verdict, why })), ...steps]
-    yield* output.document("explain", { schema: "sigil.mcp.explain/1", name: `${server}/${request.tool}`, gates })
+    const gates = [
+      ...admission.map(({ gate, verdict, why }) => ({ gate, verdict, why })),
+      ...steps.map(({ decision: _, ...step }) => step)
+    ]
+    const decided = steps.find(({ decision }) => decision !== undefined)?.decision
+    yield* output.document("explain", {
+      schema: "sigil.mcp.explain/1",
+      name: `${server}/${request.tool}`,
+      gates,
+      ...(decided === undefined ? {} : { permission: { decision: decided.decision, facets: decided.grounds } })
+    })
     const marks = { pass: green("pass"), refuse: red("REFUSE"), not_reached: dim("-") }
     yield* output.table(
       ["GATE", "VERDICT", "WHY"],
       gates.map(({ gate, verdict, why }) => [gate, marks[verdict], why])
     )
+    if (decided !== undefined) {
+      yield* output.text([""])
+      yield* output.table(
+        ["FACET", "VERDICT", "BY", "WHERE"],
+        facetNames.map((facet) => {
+          const { by, verdict, where } = decided.grounds[facet]
+          return [facet, verdict, by, where === undefined ? "" : (placeOf(where) ?? "")]
+        })
+      )
+    }
     yield* output.text(["", "Nothing was sent."])
     return 0
   })

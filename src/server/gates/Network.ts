@@ -10,9 +10,12 @@ export const network: Gate = (state) =>
     const declaration = yield* known(state.declaration, "network")
     // The spawn boundary has nothing to say where nothing is spawned; its calls still meet the network facet.
     if (declaration.inProcess === true) return "it lives in this process, so nothing is started"
-    const mode = state.facts.snapshot.settings.networkMode
-    const verdict = NetworkPolicy.atSpawn(mode, state.facts.networkApproved)
-    if (verdict._tag === "Spawn") return `network_mode is ${mode}`
+    const { networkMode: mode, permission } = state.facts.snapshot.settings
+    // This mode answers every ask of the run, for the start of a server as for its calls; never a deny.
+    const unasked = permission.mode === "danger-full-access"
+    const verdict = NetworkPolicy.atSpawn(mode, unasked || state.facts.networkApproved)
+    if (verdict._tag === "Spawn")
+      return `network_mode is ${mode}${mode === "ask" && unasked ? ', answered by permission.mode = "danger-full-access"' : ""}`
     return yield* new AdmissionError({
       code: "SIGIL_NETWORK_REFUSED",
       reason: verdict.reason,
