@@ -7,7 +7,7 @@
  * of the table and not skipped, because it may be a deny.
  */
 import type { Where } from "../base/Failure.ts"
-import { FieldReader } from "./Fields.ts"
+import type { FieldReader } from "./Fields.ts"
 import type { LocatedNode } from "./Located.ts"
 import type { Decision } from "./PermissionSettings.ts"
 import { kindText } from "./Problem.ts"

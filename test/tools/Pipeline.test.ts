@@ -7,6 +7,8 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as Tracer from "effect/Tracer"
+import type { AuditRecord } from "../../src/audit/AuditRecord.ts"
+import { defaultSettings } from "../../src/config/Settings.ts"
 import { Registry } from "../../src/server/Registry.ts"
 import { ServerLog } from "../../src/server/ServerLog.ts"
 import type { Answer, Question } from "../../src/tools/Approver.ts"
@@ -206,6 +208,80 @@ describe("Pipeline", () => {
       withFakes({
         servers: { a: fakeServer({ received, tools: [tool("one"), tool("two")] }) },
         entries: [declared("a", trusting("ask"))]
+      })
+    )
+  })
+
+  it.effect("asks no second time after always, and offers it only where a rule would allow", () => {
+    const { who, questions } = scripted(["always"])
+    const records: Array<AuditRecord> = []
+    const asking = { ...defaultSettings.lists, ask: [{ text: "mcp__b", tool: "mcp__b", where: {} }] }
+    return Effect.gen(function* () {
+      yield* call("a", "one", {}, who)
+      yield* call("a", "one", {}, who)
+      assert.equal(questions.length, 1)
+      assert.deepEqual(questions[0]?.rule, { tool_name: "mcp__a__one", mode: "allow" })
+      const listed = scripted(["always", "session", "deny"])
+      // An answer that was not offered is a yes to this one call.
+      yield* call("b", "one", {}, listed.who)
+      yield* call("b", "one", {}, listed.who)
+      yield* call("b", "one", {}, listed.who)
+      assert.deepEqual(
+        listed.questions.map(({ grantable, rule }) => [grantable, rule]),
+        [
+          [true, undefined],
+          [true, undefined]
+        ]
+      )
+      const answers = records.filter(({ kind }) => kind === "approval_resolved").map(({ payload }) => payload)
+      assert.deepEqual(
+        answers.map(({ allow_source, user_decision }) => [user_decision, allow_source]),
+        [
+          ["approved", "always"],
+          ["approved", "once"],
+          ["approved_for_session", "session"]
+        ]
+      )
+    }).pipe(
+      withFakes({
+        servers: { a: fakeServer({ tools: [tool("one")] }), b: fakeServer({ tools: [tool("one")] }) },
+        entries: [declared("a", trusting("ask")), declared("b", trusting("allow"))],
+        snapshot: { settings: { ...defaultSettings, lists: asking } },
+        records
+      })
+    )
+  })
+
+  it.effect("takes exact names and caps from the caller's own run", () => {
+    const received: Array<Received> = []
+    return Effect.gen(function* () {
+      const run: Caller = { ...caller, allowedTools: ["mcp__a__one"] }
+      yield* call("a", "one", {}, run)
+      assert.equal((yield* Effect.flip(call("a", "two", {}, run))).code, "SIGIL_APPROVAL_REQUIRED")
+      assert.equal((yield* Effect.flip(call("a", "one"))).code, "SIGIL_APPROVAL_REQUIRED")
+      const planning: Caller = { ...run, caps: { mode: "read-only" } }
+      assert.equal((yield* Effect.flip(call("a", "one", {}, planning))).code, "SIGIL_DENIED")
+      yield* call("a", "one", {}, run)
+      assert.equal(calls(received), 2)
+    }).pipe(
+      withFakes({
+        servers: { a: fakeServer({ received, tools: [tool("one"), tool("two")] }) },
+        entries: [declared("a", trusting("ask"))]
+      })
+    )
+  })
+
+  it.effect("judges each call by its own arguments where a list looks at them", () => {
+    const deny = [{ text: "mcp__a(/etc/*)", tool: "mcp__a", pattern: "/etc/*", where: { file: "s.json", line: 2 } }]
+    return Effect.gen(function* () {
+      yield* call("a", "read", { file_path: "/tmp/x" })
+      const refused = yield* Effect.flip(call("a", "read", { file_path: "/etc/passwd" }))
+      assert.deepEqual([refused.code, refused.where?.file, refused.where?.line], ["SIGIL_DENIED", "s.json", 2])
+      yield* call("a", "read", { file_path: "/tmp/y" })
+    }).pipe(
+      withFakes({
+        servers: { a: fakeServer({ tools: [tool("read")] }) },
+        snapshot: { settings: { ...defaultSettings, lists: { ...defaultSettings.lists, deny } } }
       })
     )
   })

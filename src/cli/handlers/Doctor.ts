@@ -7,6 +7,7 @@ import { nameOf } from "../../config/ServerDeclaration.ts"
 import { type Finding, fine } from "../../doctor/Check.ts"
 import { checkConfig } from "../../doctor/ConfigCheck.ts"
 import { checkPolicy } from "../../doctor/PolicyCheck.ts"
+import { checkPermission } from "../../doctor/PermissionCheck.ts"
 import { checkServer } from "../../doctor/ServerCheck.ts"
 import { checkWorkspace } from "../../doctor/WorkspaceCheck.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
@@ -37,6 +38,7 @@ const gather = Effect.gen(function* () {
   return [
     ...checkConfig(facts.snapshot),
     ...checkPolicy(facts.snapshot),
+    ...checkPermission(facts.snapshot),
     ...(yield* checkWorkspace(facts.snapshot, yield* Locations)),
     ...servers.flat(),
     ...none

@@ -88,7 +88,12 @@ const explain = (server: string, caller: Caller, request: CallRequest) =>
     const steps = refused ? [] : yield* pipeline.explain(caller, request)
     const gates = [
       ...admission.map(({ gate, verdict, why }) => ({ gate, verdict, why })),
-      ...steps.map(({ decision: _, ...step }) => step)
+      ...steps.map(({ gate, verdict, where, why }) => ({
+        gate,
+        verdict,
+        why,
+        ...(where === undefined ? {} : { where })
+      }))
     ]
     const decided = steps.find(({ decision }) => decision !== undefined)?.decision
     yield* output.document("explain", {
