@@ -70,6 +70,9 @@ export { defaultSettings, type Settings } from "./config/Settings.ts"
 export { layer as LocationsLive, type LocationOptions, Locations, type Paths } from "./config/Locations.ts"
 
 // Policy and what it remembers.
+export type { Caps, Decision, Ground, Verdict as PermissionVerdict } from "./policy/Permission.ts"
+export type { AllowRule } from "./policy/permission/Remedy.ts"
+export type { ListRule, PermissionLists } from "./config/PermissionLists.ts"
 export {
   type Answered,
   ApprovalStore,

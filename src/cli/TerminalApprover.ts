@@ -41,11 +41,13 @@ const describe = (question: Question): string => {
   const { server, tool, trustClass, description, destructive, args, why } = question
   return [
     "",
-    `sigil: may the tool '${escapeLine(tool)}' of server '${escapeLine(server)}' be called?`,
+    question.kind === "start"
+      ? `sigil: may the server '${escapeLine(server)}' be started? It can reach the network.`
+      : `sigil: may the tool '${escapeLine(tool)}' of server '${escapeLine(server)}' be called?`,
     `  server     ${escapeLine(server)} (${trustClass})`,
     ...(description === "" ? [] : [`  it says    ${escapeLine(clip(description, 200))}`]),
     ...(destructive ? ["  warning    the server marks this tool as destructive"] : []),
-    `  arguments  ${escapeLine(clip(stringify(args), SHOWN))}`,
+    ...(question.kind === "start" ? [] : [`  arguments  ${escapeLine(clip(stringify(args), SHOWN))}`]),
     `  asked by   ${escapeLine(why)}`,
     ""
   ].join("\n")

@@ -6,8 +6,13 @@ import type * as Effect from "effect/Effect"
 import type { JsonObject } from "../base/Json.ts"
 import type { AllowRule } from "../policy/permission/Remedy.ts"
 
-/** What is asked. Texts come from outside: whoever shows them escapes them. */
+/**
+ * What is asked: one call, or with `kind: "start"` whether a server may be started under a network policy that asks;
+ * `tool` is then the name of the activation. Texts come from outside: whoever shows them escapes them.
+ */
 export interface Question {
+  /** A call, where absent. */
+  readonly kind?: "call" | "start"
   readonly server: string
   readonly tool: string
   readonly visibleName: string

@@ -19,6 +19,7 @@ import type { Caller } from "./Caller.ts"
 import { type CallRecord, CallRecords } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
 import * as Judge from "./Judge.ts"
+import * as StartConsent from "./StartConsent.ts"
 
 /** What is asked for: one tool, or one surface operation of a server. */
 export interface Subject {
@@ -39,6 +40,8 @@ export class Gates extends Context.Tag("sigil/tools/Gates")<
   {
     /** What permission says to this caller's call; asks nobody. */
     readonly decide: (caller: Caller, subject: Subject, generation: Generation, args: JsonObject) => Permission.Decision
+    /** Asks whether a server may be started, where the network policy asks; for `networkApproved` of its start. */
+    readonly consentToStart: StartConsent.StartConsent
     /** Asks where a rule or default asks; fails unless the request may be made. */
     readonly permit: (
       caller: Caller,
@@ -143,6 +146,7 @@ const make = Effect.gen(function* () {
   return Gates.of({
     decide,
     permit,
+    consentToStart: StartConsent.make(registry, records, policyFor),
     isClean: (generation, args) =>
       secrets.containsPlaceholder(args) === undefined &&
       (generation.declaration.trust.allowSecrets || secrets.containsSecret(args) === undefined),

@@ -302,7 +302,7 @@ const make = Effect.gen(function* () {
     record: CallRecord
   ): Effect.Effect<CallOutcome, CallError> =>
     Effect.gen(function* () {
-      const next = yield* activate(request)
+      const next = yield* activate(caller, request)
       const same = yield* resolve(next, request.tool)
       return yield* JSON.stringify(same.definition) === JSON.stringify(tool.definition)
         ? send(caller, request, next, same, args, record)
@@ -394,8 +394,13 @@ const make = Effect.gen(function* () {
     return new Class({ ...error, text })
   }
 
-  const activate = (request: CallRequest): Effect.Effect<Generation, ActivationError> =>
-    registry.acquire(request.server, request.onOpen === undefined ? {} : { onOpen: request.onOpen })
+  const activate = (caller: Caller, request: CallRequest): Effect.Effect<Generation, CallError> => {
+    const options = request.onOpen === undefined ? {} : { onOpen: request.onOpen }
+    if (registry.snapshot.settings.networkMode !== "ask") return registry.acquire(request.server, options)
+    return Effect.flatMap(gates.consentToStart(caller, request.server), (networkApproved) =>
+      registry.acquire(request.server, { ...options, networkApproved })
+    )
+  }
 
   return Pipeline.of({
     tools: (server, onOpen) =>
@@ -404,7 +409,7 @@ const make = Effect.gen(function* () {
         (generation) => prepare(generation).tools
       ),
     explain: (caller, request) =>
-      Effect.flatMap(activate(request), (generation) => explain(caller, request, generation)),
+      Effect.flatMap(activate(caller, request), (generation) => explain(caller, request, generation)),
     call: (caller, request) =>
       withCallSpan(
         {
@@ -418,7 +423,7 @@ const make = Effect.gen(function* () {
         },
         errorTypeOf,
         Effect.flatMap(
-          state.isReady() ? activate(request) : Effect.zipRight(state.ready, activate(request)),
+          state.isReady() ? activate(caller, request) : Effect.zipRight(state.ready, activate(caller, request)),
           (generation) => run(caller, request, generation)
         )
       )

@@ -203,9 +203,10 @@ const make = Effect.gen(function* () {
   const admit = (caller: Caller, request: SurfaceRequest, operation: Operation, args: JsonObject) =>
     Effect.gen(function* () {
       yield* state.ready
+      const networkApproved = yield* gates.consentToStart(caller, request.server)
       const generation = yield* registry.acquire(
         request.server,
-        request.onOpen === undefined ? {} : { onOpen: request.onOpen }
+        request.onOpen === undefined ? { networkApproved } : { networkApproved, onOpen: request.onOpen }
       )
       if (!offers(generation, operation)) return yield* lacks(generation, operation)
       const record = records.open(subjectOf(request.server, operation), operation.method)

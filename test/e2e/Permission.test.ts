@@ -129,8 +129,10 @@ describe("mcp call --explain", () => {
     const words = [...server("odd", "allow"), "mcp", "call", "odd", "echo", "--explain"]
     const { document, code } = await project.document("explain", words)
     assert.equal(code, 0)
-    assert.equal(document.permission?.decision, "ask")
-    const { local, network, source } = document.permission.facets
+    assert.isDefined(document.permission)
+    const { decision, facets } = document.permission
+    const { local, network, source } = facets
+    assert.equal(decision, "ask")
     assert.deepEqual([local.verdict, network.verdict, source.verdict], ["allow", "allow", "ask"])
     assert.deepEqual([source.kind, source.where?.file, source.where?.line], ["list", file, 4])
     const { stdout } = await project.run(words)

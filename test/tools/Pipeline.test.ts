@@ -252,6 +252,42 @@ describe("Pipeline", () => {
     )
   })
 
+  it.effect("starts nothing and calls nothing under a network policy that asks without a yes to each", () => {
+    const received: Array<Received> = []
+    const started = () => received.filter(({ method }) => method === "initialize").length
+    const { who, questions } = scripted(["deny", "once", "session", "always", "deny"])
+    return Effect.gen(function* () {
+      const nobody = yield* Effect.flip(call("a", "one", {}, { ...caller, yes: true }))
+      assert.equal(nobody.reason, "network_approval_required")
+      assert.equal((yield* Effect.flip(call("a", "one", {}, who))).reason, "denied_by_user")
+      assert.equal(started(), 0)
+      yield* call("a", "one", {}, who)
+      assert.equal(started(), 1)
+      // The yes to the start is none to the calls, and no grant answers the network.
+      yield* call("a", "one", {}, who)
+      const alone = yield* Effect.flip(call("a", "one", {}, { ...caller, yes: true }))
+      assert.equal(alone.reason, "approval_required")
+      assert.include(alone.fix, "network_mode")
+      assert.equal((yield* Effect.flip(call("a", "one", {}, who))).reason, "denied_by_user")
+      assert.deepEqual(
+        questions.map(({ facets, grantable, kind, rule }) => [kind ?? "call", ...facets, grantable, rule]),
+        [
+          ["start", "network", false, undefined],
+          ["start", "network", false, undefined],
+          ["call", "network", false, undefined],
+          ["call", "network", false, undefined],
+          ["call", "network", false, undefined]
+        ]
+      )
+      assert.equal(calls(received), 2)
+    }).pipe(
+      withFakes({
+        servers: { a: fakeServer({ received, tools: [tool("one")] }) },
+        snapshot: { settings: { ...defaultSettings, networkMode: "ask" } }
+      })
+    )
+  })
+
   it.effect("takes exact names and caps from the caller's own run", () => {
     const received: Array<Received> = []
     return Effect.gen(function* () {
