@@ -83,6 +83,8 @@ export const approvalResolved = (
     readonly userDecision?: "approved" | "approved_for_session" | "denied" | undefined
     /** Which rule, default or grant decided, redacted. */
     readonly reason?: string | undefined
+    /** The same for each facet. */
+    readonly reasons?: { readonly local: string; readonly network: string; readonly source: string }
     /** `rule`, `session_grant`, `yes`, `default` and so on. */
     readonly allowSource?: string | undefined
     /** The call whose grant allowed this one. */
@@ -105,6 +107,7 @@ export const approvalResolved = (
     operation: facts.operation,
     policy_decision: facts.decision,
     ...optional("reason", facts.reason),
+    ...optional("reasons", facts.reasons),
     ...optional("risk", facts.risk),
     source_policy_decision: facts.source,
     subjects: facts.subjects,

@@ -9,7 +9,7 @@
  * Invariants: a deny anywhere denies; annotations, caps and command denies only tighten; a session grant and
  * `danger-full-access` turn asks into allow and nothing else, the grant never a network ask.
  */
-import type { Call } from "./permission/Call.ts"
+import type { Access, Call, NetworkEffect } from "./permission/Call.ts"
 import { isShell } from "./permission/Call.ts"
 import { commandGround } from "./permission/Commands.ts"
 import { externalGround } from "./permission/ExternalDirectory.ts"
@@ -30,6 +30,8 @@ export type Facet = (typeof facetNames)[number]
 
 /** The decision with what led to it. */
 export interface Decision {
+  /** What was decided about. */
+  readonly effects: { readonly access: Access; readonly network: NetworkEffect }
   readonly decision: Verdict
   readonly facets: { readonly [facet in Facet]: Verdict }
   /** The same facets, each with what decided it. */
@@ -68,9 +70,15 @@ const localFacet = (baseline: Ground, explicit: Ground | undefined, command: Gro
 /** The facet that counts; where several do, the one that a rule reaches most easily is named. */
 const inOrder = ({ local, network, source }: Decision["grounds"]): Ground => strictest(source, local, network)
 
-const decisionOf = (grounds: Decision["grounds"], grantable: boolean, error?: Decision["error"]): Decision => {
+const decisionOf = (
+  { access, network }: Call,
+  grounds: Decision["grounds"],
+  grantable: boolean,
+  error?: Decision["error"]
+): Decision => {
   const ground = inOrder(grounds)
   return {
+    effects: { access, network },
     decision: ground.verdict,
     facets: { local: grounds.local.verdict, network: grounds.network.verdict, source: grounds.source.verdict },
     grounds,
@@ -93,7 +101,7 @@ export const decide = (policy: Policy, call: Call, grants: ReadonlySet<string>):
   const network = unasked(policy, networkFacet(policy, call))
   const baseline = localBaseline(policy, call)
   if (toml._tag === "SubjectMissing")
-    return decisionOf({ local: baseline, network, source: toml.ground }, false, "subject_missing")
+    return decisionOf(call, { local: baseline, network, source: toml.ground }, false, "subject_missing")
   const explicit = explicitOf(toml.ground, listVerdict(policy, call))
   const source = unasked(policy, sourceFacet(call, explicit))
   const local = unasked(policy, localFacet(baseline, explicit, commandGround(policy, call)))
@@ -108,5 +116,5 @@ export const decide = (policy: Policy, call: Call, grants: ReadonlySet<string>):
       : ground
   const grounds = { local: strictest(answered(local), external), network, source: answered(source) }
   const outOfReach = network.verdict === "ask" || external?.verdict === "ask"
-  return decisionOf(grounds, key !== undefined && inOrder(grounds).verdict === "ask" && !outOfReach)
+  return decisionOf(call, grounds, key !== undefined && inOrder(grounds).verdict === "ask" && !outOfReach)
 }

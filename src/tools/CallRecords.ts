@@ -22,7 +22,7 @@ import { canonicalText } from "../audit/AuditRecord.ts"
 import { identityProjection } from "../audit/SafeProjection.ts"
 import { Random } from "../platform/Random.ts"
 import { Secrets } from "../policy/Secrets.ts"
-import type { Decision } from "../policy/Permission.ts"
+import type { Decision, Ground } from "../policy/Permission.ts"
 import type { Generation } from "../server/Generation.ts"
 import type { Subject } from "./Gates.ts"
 
@@ -70,8 +70,8 @@ export class CallRecords extends Context.Tag("sigil/tools/CallRecords")<
 const empty: JsonObject = {}
 
 /** What decided, with its file and line. */
-const reasonOf = ({ decidedBy, ground: { where } }: Decision): string =>
-  where?.file === undefined ? decidedBy : `${decidedBy} (${where.file}:${where.line ?? 1})`
+const reasonOf = ({ by, where }: Ground): string =>
+  where?.file === undefined ? by : `${by} (${where.file}:${where.line ?? 1})`
 
 const targetOf = (subject: Subject) => {
   if (subject.operation === "tool") return { remote_tool: subject.tool }
@@ -222,7 +222,14 @@ const make = Effect.gen(function* () {
           source: decision.facets.source,
           decision: decision.decision,
           userDecision: answer,
-          reason: secrets.redactText(reasonOf(decision))
+          reason: secrets.redactText(reasonOf(decision.ground)),
+          reasons: {
+            local: secrets.redactText(reasonOf(decision.grounds.local)),
+            network: secrets.redactText(reasonOf(decision.grounds.network)),
+            source: secrets.redactText(reasonOf(decision.grounds.source))
+          },
+          access: decision.effects.access,
+          networkEffect: decision.effects.network
         })
       ),
     ended: (record, { status, code, reason }) => {

@@ -88,6 +88,7 @@ const make = Effect.gen(function* () {
       const call = callOf(subject, generation, args)
       const remedy = remedyOf(policyFor(caller), call, decided)
       const grantable = decided.grantable
+      const asking = Permission.facetNames.filter((facet) => decided.facets[facet] === "ask")
       const shown = secrets.redactJson(args, "result")
       const given = yield* caller.approver.ask({
         server: subject.server,
@@ -98,8 +99,9 @@ const make = Effect.gen(function* () {
         destructive: subject.destructive,
         // Redaction keeps shapes: an object stays one.
         args: shown as JsonObject,
-        facets: Permission.facetNames.filter((facet) => decided.facets[facet] === "ask"),
-        why: decided.decidedBy,
+        facets: asking,
+        // Each of them, or it would seem that answering one is all there is to it.
+        why: [...new Set(asking.map((facet) => decided.grounds[facet].by))].join(" and "),
         grantable,
         ...(remedy.rule === undefined ? {} : { rule: remedy.rule })
       })

@@ -309,13 +309,23 @@ describe("Pipeline", () => {
 
   it.effect("judges each call by its own arguments where a list looks at them", () => {
     const deny = [{ text: "mcp__a(/etc/*)", tool: "mcp__a", pattern: "/etc/*", where: { file: "s.json", line: 2 } }]
+    const records: Array<AuditRecord> = []
     return Effect.gen(function* () {
       yield* call("a", "read", { file_path: "/tmp/x" })
       const refused = yield* Effect.flip(call("a", "read", { file_path: "/etc/passwd" }))
       assert.deepEqual([refused.code, refused.where?.file, refused.where?.line], ["SIGIL_DENIED", "s.json", 2])
       yield* call("a", "read", { file_path: "/tmp/y" })
+      const [recorded] = records.filter(({ kind }) => kind === "approval_resolved")
+      assert.deepInclude(recorded?.payload, {
+        policy_decision: "deny",
+        access: "read",
+        network_effect: "unknown",
+        reason: "'mcp__a(/etc/*)' in permissions.deny of settings.json (s.json:2)"
+      })
+      assert.include(JSON.stringify(recorded?.payload["reasons"]), "permission.mode")
     }).pipe(
       withFakes({
+        records,
         servers: { a: fakeServer({ tools: [tool("read")] }) },
         snapshot: { settings: { ...defaultSettings, lists: { ...defaultSettings.lists, deny } } }
       })

@@ -50,7 +50,6 @@ const matches = (rule: ListRule, verdict: Verdict, call: Call, compared: Compare
 const strictestFirst = decisions.toReversed()
 
 const exactly = (name: string, call: Call): boolean =>
-  !/[*?]/.test(name) &&
   name.toLowerCase() === call.names.visibleName.toLowerCase() &&
   namesTool(name, { widens: true, fold: true }, call.names)
 
