@@ -146,7 +146,11 @@ const load = (
       })
     const managed = yield* ManagedFile.read(paths.managedJson, host)
     // The TOML file lies over the JSON file where both have the [mcp] table.
-    const json = yield* Sources.readSettingsJson(paths, { ...defaultSettings, company: managed.company })
+    const json = yield* Sources.readSettingsJson(paths, {
+      ...defaultSettings,
+      company: managed.company,
+      lists: managed.lists
+    })
     const toml = yield* Sources.readSigilToml(paths, json.settings)
     const settings = toml.settings
     const workspace = workspaceOf(settings.workspaceRoot, paths)

@@ -17,7 +17,7 @@ import { type CompanyPolicy, decodeCompanyPolicy } from "./CompanyPolicy.ts"
 import { FieldReader } from "./Fields.ts"
 import * as JsonText from "./JsonText.ts"
 import { deepDuplicate, type LocatedObject, type Position } from "./Located.ts"
-import { decisions } from "./PermissionSettings.ts"
+import { decodeLists, noLists, type PermissionLists } from "./PermissionLists.ts"
 import { type Issues, kindText } from "./Problem.ts"
 import type { UnsupportedSafety } from "./Settings.ts"
 import { MAX_FILE_BYTES } from "./TextBounds.ts"
@@ -45,6 +45,8 @@ export interface Managed {
   readonly facts: ManagedFacts
   /** One at most. */
   readonly company: ReadonlyArray<CompanyPolicy>
+  /** Counted together with the user's: deny goes before ask, ask before allow, wherever they stand. */
+  readonly lists: PermissionLists
   readonly unsupportedSafety: ReadonlyArray<UnsupportedSafety>
 }
 
@@ -159,20 +161,12 @@ const open = (file: string, rightful: Rightful, checked: boolean): Opened => {
 }
 
 /** What the file says; anything that is not understood whole is a fault. */
-const decode = (root: LocatedObject, file: string): Pick<Managed, "company" | "unsupportedSafety"> => {
+const decode = (root: LocatedObject, file: string): Pick<Managed, "company" | "lists" | "unsupportedSafety"> => {
   const issues: Issues = []
   const reader = new FieldReader(root, "", "json", issues)
   reader.takeExact("$schema")
   const company = decodeCompanyPolicy(reader, { file, managed: true })
-  // The permission lists are checked here and, as long as no decision reads them, refuse every start.
-  const lists = ["permissions", "allowed_tools"].flatMap((name): ReadonlyArray<UnsupportedSafety> => {
-    const property = reader.take(name)
-    return property === undefined ? [] : [{ field: property.key, source: file, at: property.at }]
-  })
-  const permissions = reader.has("permissions") ? reader.table("permissions") : undefined
-  for (const group of decisions) permissions?.strings(group)
-  permissions?.refuseUnused("permissions")
-  reader.strings("allowed_tools")
+  const lists = decodeLists(reader, file)
   reader.refuseUnused(WHOLE)
   const twice = deepDuplicate(root, "")
   if (twice !== undefined)
@@ -185,7 +179,7 @@ const decode = (root: LocatedObject, file: string): Pick<Managed, "company" | "u
     fix: `${ASK} to correct ${file} at line ${at.line}, column ${at.column}.`,
     at
   }))
-  return { company: company === undefined ? [] : [company], unsupportedSafety: [...faults, ...lists] }
+  return { company: company === undefined ? [] : [company], lists, unsupportedSafety: faults }
 }
 
 /** Reads the policy. Never fails: what is wrong with it refuses every start. */
@@ -197,11 +191,17 @@ export const read = (
     const ownerId = host.managed?.ownerId ?? ROOT
     const rightful = { ownerId, name: ownerId === ROOT ? "root" : `user ${ownerId}` }
     const { facts, refusal: refused, text } = open(file, rightful, host.platform !== "win32")
-    if (text === undefined) return { facts, company: [], unsupportedSafety: refused === undefined ? [] : [refused] }
+    if (text === undefined)
+      return { facts, company: [], lists: noLists, unsupportedSafety: refused === undefined ? [] : [refused] }
     const invalid = (why: string, at?: Position): Managed => {
       const place = at === undefined ? "" : ` at line ${at.line}, column ${at.column}`
       const fix = `${ASK} to correct ${file}${place}.`
-      return { facts, company: [], unsupportedSafety: [refusal(file, "managed_file_invalid", why, fix, at)] }
+      return {
+        facts,
+        company: [],
+        lists: noLists,
+        unsupportedSafety: [refusal(file, "managed_file_invalid", why, fix, at)]
+      }
     }
     const parsed = JsonText.parse(text, file)
     if (Either.isRight(parsed)) {

@@ -35,6 +35,14 @@ export interface PermissionLists {
 /** No lists. */
 export const noLists: PermissionLists = { allow: [], ask: [], deny: [], allowedTools: [] }
 
+/** Lists that all count; within a list the order means nothing. */
+export const joinLists = (one: PermissionLists, other: PermissionLists): PermissionLists => ({
+  allow: [...one.allow, ...other.allow],
+  ask: [...one.ask, ...other.ask],
+  deny: [...one.deny, ...other.deny],
+  allowedTools: [...one.allowedTools, ...other.allowedTools]
+})
+
 /** The keys that hold these lists, in snake_case. */
 export const listKeys = ["permissions", "allowed_tools"] as const
 

@@ -13,7 +13,7 @@ import type { ConfigError } from "./ConfigError.ts"
 import { FieldReader } from "./Fields.ts"
 import { deepDuplicate, duplicatesOf, type LocatedObject, type Position, propertyOf } from "./Located.ts"
 import { decodeSwitches, decodeToolSearch, type McpSwitches, unsupportedSwitches } from "./McpSwitches.ts"
-import { concernsLists, decodeLists, listKeys, noLists, type PermissionLists } from "./PermissionLists.ts"
+import { concernsLists, decodeLists, joinLists, listKeys, noLists, type PermissionLists } from "./PermissionLists.ts"
 import { decodePermission, defaultPermission, type Decision, type PermissionSettings } from "./PermissionSettings.ts"
 import { type Issues, toError } from "./Problem.ts"
 import { decodeWeb, defaultWeb, type WebSettings } from "./WebSettings.ts"
@@ -175,7 +175,7 @@ export const decodeJsonSettings = (root: LocatedObject, file: string, base: Sett
     if (twice !== undefined)
       issues.push({ field: twice.path, at: twice.at, text: "this key is written twice; keep one of them" })
   }
-  const lists = decodeLists(reader, file)
+  const lists = joinLists(base.lists, decodeLists(reader, file))
   const [doubt] = issues.filter(({ field }) => concernsLists(field))
   if (doubt !== undefined) unsupportedSafety.push({ field: doubt.field, source: file, why: doubt.text, at: doubt.at })
   const company = decodeCompanyPolicy(reader, { file, managed: false })

@@ -345,7 +345,12 @@ describe("configuration", () => {
     ["mcpPolicy twice", "home/.sigil/settings.json", '{"mcpPolicy":{},"mcp_policy":{}}', "mcp_policy"],
     ["a broken managed.json", "etc/managed.json", "{", "managed.json"],
     ["an unknown key of managed.json", "etc/managed.json", '{"mcpPolcy":{}}', "mcpPolcy"],
-    ["permissions of managed.json", "etc/managed.json", '{"permissions":{"deny":["x"]}}', "permissions"],
+    [
+      "an unreadable list of managed.json",
+      "etc/managed.json",
+      '{"permissions":{"deny":["x("]}}',
+      "permissions.deny[0]"
+    ],
     ["an unreadable deny", "home/.sigil/settings.json", '{"permissions":{"deny":["x("]}}', "permissions.deny[0]"],
     ["a deny list that is none", "home/.sigil/settings.json", '{"permissions":{"deny":"x"}}', "permissions.deny"],
     ["a misspelled list", "home/.sigil/settings.json", '{"permissions":{"denny":["x"]}}', "permissions.denny"],

@@ -213,15 +213,21 @@ describe("the managed file", () => {
       })
     )
 
-  it.scopedLive("with permission lists refuses every start as long as nothing decides by them", () =>
-    Effect.map(managed({ text: '{"permissions":{"deny":["x"]},"allowedTools":[]}' }), ({ found }) =>
-      assert.deepEqual(
-        found.unsupportedSafety.map(({ field, reason, why }) => [field, reason, why]),
-        [
-          ["permissions", undefined, undefined],
-          ["allowedTools", undefined, undefined]
-        ]
-      )
+  it.scopedLive("gives its permission lists to those that decide, each rule with its place", () =>
+    Effect.map(
+      managed({ text: '{"permissions":{"deny":["mcp__a"],"ask":["mcp__b__*"]},"allowedTools":["mcp__c__d"]}' }),
+      ({ file, found }) => {
+        assert.deepEqual(found.unsupportedSafety, [])
+        const { allowedTools, ask, deny } = found.lists
+        assert.deepEqual(
+          [...deny, ...ask, ...allowedTools].map(({ text, where }) => [text, where.file, where.line]),
+          [
+            ["mcp__a", file, 1],
+            ["mcp__b__*", file, 1],
+            ["mcp__c__d", file, 1]
+          ]
+        )
+      }
     )
   )
 
