@@ -25,6 +25,9 @@ import * as Layer from "effect/Layer"
 import { SECOND_MS } from "../base/Units.ts"
 import { resolve } from "./Executable.ts"
 import { HostEnvironment } from "./HostEnvironment.ts"
+import { type Launcher as Base, launch } from "./Launcher.ts"
+
+export { launch }
 
 /** Time for all attempts together; one takes a few milliseconds. */
 const PROBE_BOUND_MS = 3 * SECOND_MS
@@ -41,11 +44,7 @@ const ownProcOption = "--mount-proc"
 const userOptions = ["--user", "--map-current-user"]
 
 /** Starts a command inside a new PID namespace. */
-export interface Launcher {
-  /** Absolute path of `unshare`. */
-  readonly file: string
-  /** What comes before the command. */
-  readonly args: ReadonlyArray<string>
+export interface Launcher extends Base {
   /** Whether /proc shows the namespace's own processes only. */
   readonly ownProc: boolean
   /** Whether it needs a user namespace as well. */
@@ -73,16 +72,6 @@ export class PidNamespace extends Context.Tag("sigil/platform/PidNamespace")<
     readonly receipt: Effect.Effect<Receipt>
   }
 >() {}
-
-/** The command line that runs `file` with `args` through the launcher. */
-export const launch = (
-  launcher: Launcher,
-  file: string,
-  args: ReadonlyArray<string>
-): { readonly file: string; readonly args: ReadonlyArray<string> } => ({
-  file: launcher.file,
-  args: [...launcher.args, file, ...args]
-})
 
 /** What a launcher gives, for people. */
 export const describe = (launcher: Launcher): string =>

@@ -8,7 +8,7 @@
  * Own use of `node:child_process`: `@effect/platform`'s Command waits without end for a child that ignores
  * SIGTERM, and lets a broken stdin pipe kill the host.
  *
- * With a launcher (`PidNamespace.ts`) the child is the launcher and the server is behind it; all else is the same.
+ * With a launcher (`PidNamespace.ts`, `Sandbox.ts`) the child is the launcher and the server is behind it; all else is the same.
  *
  * Invariants: the environment is exactly what the plan says plus the marker; the three pipes have an error
  * listener from the first moment to the last; `terminate` runs once, every caller gets its report.
@@ -21,9 +21,9 @@ import { type ChildProcessWithoutNullStreams, spawn as spawnChild } from "node:c
 import type { Readable, Writable } from "node:stream"
 import type { GenerationId } from "../base/Ids.ts"
 import type { CleanupReport } from "./CleanupReport.ts"
+import { launch, type Launcher } from "./Launcher.ts"
 import { forget, type LiveTree, remember } from "./LiveTrees.ts"
 import { MARKER_VARIABLE, markerOf } from "./Marker.ts"
-import { launch, type Launcher } from "./PidNamespace.ts"
 import * as Proc from "./Proc.ts"
 import { Reaper } from "./Reaper.ts"
 import { faultBeforehand, SpawnError, spawnError } from "./SpawnError.ts"
@@ -47,7 +47,7 @@ export interface SpawnPlan {
   readonly generation: GenerationId
   /** Milliseconds that the server gets after each step of its end; at most 10,000 are granted. */
   readonly graceMs: number
-  /** Runs the server in a PID namespace of its own. */
+  /** Runs the server in a PID namespace of its own, or in a sandbox. */
   readonly launcher?: Launcher
 }
 
@@ -77,15 +77,22 @@ const start = (plan: SpawnPlan): Effect.Effect<ChildProcessWithoutNullStreams, S
     const { file, args } = launched ? launch(plan.launcher, plan.file, plan.args) : plan
     const fault = launched ? faultBeforehand(plan.file, plan.cwd) : undefined
     if (fault !== undefined) return resume(fault)
+    const variables = plan.launcher?.variables?.(plan.env)
+    const own = { [MARKER_VARIABLE]: plan.generation }
     try {
-      const child = spawnChild(file, args, {
+      const started = spawnChild(file, args, {
         cwd: plan.cwd,
-        env: { ...plan.env, [MARKER_VARIABLE]: plan.generation },
-        stdio: ["pipe", "pipe", "pipe"],
+        env: variables === undefined ? { ...plan.env, ...own } : own,
+        stdio: ["pipe", "pipe", "pipe", ...(variables === undefined ? [] : (["pipe"] as const))],
         detached: !windows,
         windowsHide: true,
         ...(plan.argv0 === undefined || launched ? {} : { argv0: plan.argv0 })
       })
+      // The first three are pipes; the types know that of lists of exactly three.
+      const child = started as ChildProcessWithoutNullStreams
+      const fourth = started.stdio[3]
+      fourth?.on("error", ignore)
+      if (variables !== undefined && fourth !== null && fourth !== undefined && "end" in fourth) fourth.end(variables)
       if (child.pid === undefined) {
         child.once("error", (error) => resume(spawnError(file, plan.cwd, error)))
         // Without a process these are closed pipes or nothing at all, whatever the types say.

@@ -6,7 +6,7 @@
  * leaves on end of input costs its own exit and one reading of /proc. The waits are real time, not the Effect
  * Clock: a process does not obey a test's clock, and a finalizer must be bounded under any clock.
  *
- * In a PID namespace the child is only the launcher, whose death kills all behind it at once. So SIGTERM goes to
+ * In a PID namespace or a sandbox the child is only the launcher, whose death kills all behind it at once. So SIGTERM goes to
  * everything but the launcher, and the server has its grace; SIGKILL goes to the group, launcher included.
  *
  * A pid is reused once nobody holds it as process, group or session. So a group is signalled only while it has
@@ -45,7 +45,7 @@ export interface Target {
   /** `NAME=value` that all its processes carry. */
   readonly marker: string
   readonly graceMs: number
-  /** Whether the child is a launcher of a PID namespace (`PidNamespace.ts`). */
+  /** Whether the child is a launcher (`Launcher.ts`). */
   readonly launched: boolean
   readonly stdin: Writable
   readonly stdout: Readable

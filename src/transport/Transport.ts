@@ -10,7 +10,7 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { GenerationId } from "../base/Ids.ts"
 import type { CleanupReport } from "../platform/CleanupReport.ts"
-import type { Launcher } from "../platform/PidNamespace.ts"
+import type { Launcher } from "../platform/Launcher.ts"
 import type { ExitStatus } from "../platform/ProcessTree.ts"
 import type { TransportError } from "./TransportError.ts"
 
@@ -26,7 +26,7 @@ export interface StdioPlan {
   /** The whole environment of the child but for the generation marker. */
   readonly env: { readonly [name: string]: string }
   readonly graceMs: number
-  /** Runs the server in a PID namespace of its own. */
+  /** Runs the server in a PID namespace of its own, or in a sandbox. */
   readonly launcher?: Launcher
 }
 
