@@ -102,6 +102,7 @@ export {
 export type { EagerReport } from "./server/EagerStart.ts"
 export { layer as RunGateLive, RunGate } from "./server/RunGate.ts"
 export { type Launcher, layer as PidNamespaceLive, PidNamespace, type Receipt } from "./platform/PidNamespace.ts"
+export { layer as SandboxesLive, type Receipt as SandboxReceipt, Sandboxes } from "./platform/Sandbox.ts"
 export { AdmissionError, ConnectionError, RemoteError, RequiredServersError, StartError } from "./server/ServerError.ts"
 export { layer as ServerLogLive, layerMemory as ServerLogMemory, ServerLog } from "./server/ServerLog.ts"
 export type { Generation, OnOpen, ServerInfo } from "./server/Generation.ts"

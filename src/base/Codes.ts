@@ -187,12 +187,12 @@ export const catalogue = {
   SIGIL_NETWORK_REFUSED: entry(
     4,
     "The network policy of this run does not let the server start.",
-    'Set [web] network_mode = "allow", or use a sandbox that proves isolation.'
+    'Set [web] network_mode = "allow", or use a sandbox: [execution] strategy = "sandbox".'
   ),
   SIGIL_ISOLATION_UNAVAILABLE: entry(
     4,
-    "The server asks for an isolation that this system cannot give, so it is not started.",
-    'Make what the message names available, or set isolation = "none" for this server.'
+    "An isolation is asked for that this system cannot give, so the server is not started.",
+    "Make what the message names available, or ask for less: isolation of the server, [execution] of the run."
   ),
   SIGIL_PIN_MISMATCH: entry(
     4,

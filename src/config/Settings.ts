@@ -10,6 +10,7 @@ import type { Where } from "../base/Failure.ts"
 import { SECOND_MS, DAY_MS } from "../base/Units.ts"
 import { type CompanyPolicy, decodeCompanyPolicy, policyFaults, policyRemarks } from "./CompanyPolicy.ts"
 import type { ConfigError } from "./ConfigError.ts"
+import { decodeExecution, defaultExecution, type ExecutionSettings } from "./ExecutionSettings.ts"
 import { FieldReader } from "./Fields.ts"
 import { deepDuplicate, duplicatesOf, type LocatedObject, type Position, propertyOf } from "./Located.ts"
 import { decodeSwitches, decodeToolSearch, type McpSwitches, unsupportedSwitches } from "./McpSwitches.ts"
@@ -58,6 +59,7 @@ export interface Settings {
   readonly networkWhere?: Where
   /** `permissions` and `allowedTools` of settings.json. */
   readonly lists: PermissionLists
+  readonly execution: ExecutionSettings
   readonly mcp: McpSwitches
   readonly agent: { readonly toolTimeoutMs: number }
   readonly audit: { readonly sync: "write" | "always" }
@@ -73,6 +75,7 @@ export const defaultSettings: Settings = {
   web: defaultWeb,
   networkMode: defaultWeb.networkMode,
   lists: noLists,
+  execution: defaultExecution,
   mcp: {},
   agent: { toolTimeoutMs: TOOL_TIMEOUT_MS },
   audit: { sync: "write" },
@@ -112,6 +115,7 @@ export const decodeTomlSettings = (root: LocatedObject, file: string, base: Sett
   }
   const permission = guarded("permission", (table) => decodePermission(table, file), base.permission)
   const web = guarded("web", decodeWeb, base.web)
+  const execution = guarded("execution", decodeExecution, base.execution)
 
   const webTable = propertyOf(root, "web")?.value
   const networkMode = webTable?.kind === "object" ? propertyOf(webTable, "network_mode") : undefined
@@ -129,7 +133,6 @@ export const decodeTomlSettings = (root: LocatedObject, file: string, base: Sett
   const workspace = reader.table("workspace")
   const workspaceRoot = workspace?.text("root")
   workspace?.refuseUnused("workspace")
-  if (reader.take("execution") !== undefined) unsupportedSafety.push({ field: "execution", source: file })
   reader.refuseUnused("sigil.toml")
   // A key that nobody knows may be a safety setting with a typo; what it was to guard is unknown.
   const [fault] = issues
@@ -143,6 +146,7 @@ export const decodeTomlSettings = (root: LocatedObject, file: string, base: Sett
       web,
       networkMode: web.networkMode,
       ...(networkMode === undefined ? {} : { networkWhere: { file, ...networkMode.at, field: "web.network_mode" } }),
+      execution,
       mcp: { ...base.mcp, ...mcp },
       agent: {
         toolTimeoutMs:

@@ -10,6 +10,7 @@ import * as Configuration from "../config/Configuration.ts"
 import * as Locations from "../config/Locations.ts"
 import type { HostEnvironment } from "../platform/HostEnvironment.ts"
 import * as PidNamespace from "../platform/PidNamespace.ts"
+import * as Sandbox from "../platform/Sandbox.ts"
 import * as ApprovalStore from "../policy/ApprovalStore.ts"
 import * as CompanyLimit from "../policy/CompanyLimit.ts"
 import * as Toggles from "../policy/Toggles.ts"
@@ -55,4 +56,7 @@ export const layerFacts = (options: RuntimeOptions): Layer.Layer<Facts, ConfigEr
 
 /** Reads the configuration and provides everything that decides about it. */
 export const layer = (options: RuntimeOptions): Layer.Layer<Declarations, ConfigError, HostEnvironment> =>
-  Layer.provideMerge(Admission.layer.pipe(Layer.provide(PidNamespace.layer)), layerFacts(options))
+  Layer.provideMerge(
+    Admission.layer.pipe(Layer.provide(PidNamespace.layer), Layer.provide(Sandbox.layer)),
+    layerFacts(options)
+  )

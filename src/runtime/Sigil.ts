@@ -14,6 +14,7 @@ import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import * as PidNamespace from "../platform/PidNamespace.ts"
 import * as Random from "../platform/Random.ts"
 import * as Reaper from "../platform/Reaper.ts"
+import * as Sandbox from "../platform/Sandbox.ts"
 import type { ApprovalStore } from "../policy/ApprovalStore.ts"
 import * as Secrets from "../policy/Secrets.ts"
 import * as StateDirectory from "../policy/StateDirectory.ts"
@@ -80,6 +81,7 @@ export const layerCore: Layer.Layer<
   Core,
   ConfigError,
   | Configuration
+  | Locations
   | ApprovalStore
   | Toggles
   | Secrets.Secrets
@@ -93,7 +95,7 @@ export const layerCore: Layer.Layer<
   Layer.provideMerge(CallRecords.layer),
   Layer.provideMerge(Layer.unwrapEffect(Effect.map(HostEnvironment, (host) => Registry.layer(host.cores)))),
   Layer.provideMerge(RunGate.layer),
-  Layer.provideMerge(Admission.layer.pipe(Layer.provide(PidNamespace.layer))),
+  Layer.provideMerge(Admission.layer.pipe(Layer.provide(PidNamespace.layer), Layer.provide(Sandbox.layer))),
   Layer.provideMerge(Otlp.layer),
   Layer.provide(Random.layer)
 )

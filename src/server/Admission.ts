@@ -2,9 +2,9 @@
  * The gates between a declaration and a process, in the order of spec section 3.
  *
  * Each gate is one function with a typed refusal. `admit` runs them until one refuses; `explain` runs the same
- * list and reports each verdict. Nothing here starts a server (asking whether the system has PID namespaces runs
- * `unshare` once, for a server that wants one), and a refusal leaves nothing behind. They run again for every
- * generation. No other code may build a launch plan.
+ * list and reports each verdict. Nothing here starts a server (asking whether the system has PID namespaces or a
+ * sandbox runs `unshare` or `bwrap` once, where one is wanted), and a refusal leaves nothing behind. They run again
+ * for every generation. No other code may build a launch plan.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -13,12 +13,16 @@ import * as Layer from "effect/Layer"
 import type { Where } from "../base/Failure.ts"
 import { environmentFingerprint } from "../config/Fingerprint.ts"
 import type { Entry, ServerDeclaration } from "../config/ServerDeclaration.ts"
+import { type ConfigSnapshot } from "../config/Configuration.ts"
+import { Locations } from "../config/Locations.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { PidNamespace } from "../platform/PidNamespace.ts"
+import { type Receipt, Sandboxes } from "../platform/Sandbox.ts"
 import { ApprovalStore } from "../policy/ApprovalStore.ts"
 import { Toggles } from "../policy/Toggles.ts"
 import type { StdioPlan } from "../transport/Transport.ts"
 import { approval } from "./gates/Approval.ts"
+import { type Confine, makeConfine } from "./gates/Confine.ts"
 import { companyLimit } from "./gates/CompanyLimit.ts"
 import { declaration } from "./gates/Declaration.ts"
 import { enabled } from "./gates/Enabled.ts"
@@ -31,6 +35,7 @@ import { network } from "./gates/Network.ts"
 import { pinAndLock } from "./gates/PinAndLock.ts"
 import { scopeRules } from "./gates/ScopeRules.ts"
 import { type LiveEnvironment, makeBinder } from "./LiveEnvironment.ts"
+import type { ProcessCoverage } from "./ProcessCoverage.ts"
 
 export { type GateName, gateNames, type Refusal, type RunFacts } from "./gates/Gate.ts"
 
@@ -49,6 +54,8 @@ export interface Admitted {
   readonly comparePin: boolean
   /** The variables that were passed on, as they are now; asked before every message (spec section 7). */
   readonly environment: LiveEnvironment
+  /** What confines the process; absent where none is started. */
+  readonly coverage?: ProcessCoverage
 }
 
 /** The verdict of one gate. */
@@ -69,6 +76,8 @@ export class Admission extends Context.Tag("sigil/server/Admission")<
     readonly admit: (entry: Entry, facts: RunFacts) => Effect.Effect<Admitted, Refusal>
     /** Runs the same gates and reports each verdict; starts nothing. */
     readonly explain: (entry: Entry, facts: RunFacts) => Effect.Effect<ReadonlyArray<Verdict>>
+    /** What the system says to the sandbox of the settings, in the workspace; `undefined` where none is asked for. */
+    readonly sandbox: (snapshot: ConfigSnapshot) => Effect.Effect<Receipt | undefined>
   }
 >() {}
 
@@ -77,7 +86,8 @@ const makeGates = (
   host: Context.Tag.Service<typeof HostEnvironment>,
   approvals: Context.Tag.Service<typeof ApprovalStore>,
   toggles: Context.Tag.Service<typeof Toggles>,
-  pidNamespace: Context.Tag.Service<typeof PidNamespace>
+  pidNamespace: Context.Tag.Service<typeof PidNamespace>,
+  confine: Confine
 ): ReadonlyArray<readonly [GateName, Gate]> => [
   ["declaration", declaration],
   ["company_limit", companyLimit],
@@ -86,7 +96,7 @@ const makeGates = (
   ["mcp_policy", mcpPolicy],
   ["approval", approval(approvals)],
   ["enabled", enabled(toggles)],
-  ["network", network],
+  ["network", network(confine)],
   ["grants", grants(host)],
   ["executable", executable(host, pidNamespace)],
   ["pin_and_lock", pinAndLock],
@@ -94,15 +104,17 @@ const makeGates = (
 ]
 
 /** What the gates ask. */
-type Needs = HostEnvironment | ApprovalStore | Toggles | PidNamespace
+type Needs = HostEnvironment | Locations | ApprovalStore | Toggles | PidNamespace | Sandboxes
 
 /** Admission over the host's environment and the stored decisions. */
 export const layer: Layer.Layer<Admission, never, Needs> = Layer.effect(
   Admission,
   Effect.gen(function* () {
     const bind = makeBinder(yield* HostEnvironment)
-    const gates = makeGates(yield* HostEnvironment, yield* ApprovalStore, yield* Toggles, yield* PidNamespace)
+    const confine = makeConfine(yield* HostEnvironment, yield* Locations, yield* Sandboxes)
+    const gates = makeGates(yield* HostEnvironment, yield* ApprovalStore, yield* Toggles, yield* PidNamespace, confine)
     return {
+      sandbox: (snapshot) => confine(snapshot, snapshot.workspace),
       admit: (entry, facts) =>
         Effect.gen(function* () {
           const state: State = { entry, facts }
@@ -121,7 +133,8 @@ export const layer: Layer.Layer<Admission, never, Needs> = Layer.effect(
             grants,
             comparePin: facts.observePin !== true,
             ...(state.launchFingerprint === undefined ? {} : { launchFingerprint: state.launchFingerprint }),
-            environment: bind(passed, environmentFingerprint(grants))
+            environment: bind(passed, environmentFingerprint(grants)),
+            ...(state.coverage === undefined ? {} : { coverage: state.coverage })
           }
         }),
       explain: (entry, facts) =>

@@ -26,6 +26,7 @@ import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
 import type { CleanupReport } from "../platform/CleanupReport.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { Random } from "../platform/Random.ts"
+import type { NetworkEffect } from "../policy/NetworkPolicy.ts"
 import * as Pins from "../policy/Pins.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import type { Revision } from "../protocol/Revision.ts"
@@ -56,6 +57,8 @@ export interface Generation {
   readonly id: GenerationId
   readonly server: string
   readonly declaration: ServerDeclaration
+  /** What the process can do to the network: `none` only where a sandbox proved it. */
+  readonly networkEffect: NetworkEffect
   readonly connection: Connection.Connection
   readonly revision: Revision
   readonly info: ServerInfo
@@ -206,7 +209,7 @@ export const open = (
               generation: id,
               safeMetadata: {
                 mcp_process_class: "mcp_stdio",
-                mcp_process_coverage: "local_stdio_outside_sandbox",
+                ...(admitted.coverage?.metadata ?? { mcp_process_coverage: "unsupported" }),
                 mcp_environment_policy: "isolated",
                 mcp_environment_grant_names: admitted.grants.join(","),
                 mcp_environment_static_fingerprint: environmentFingerprint(admitted.grants),
@@ -322,6 +325,7 @@ export const open = (
           id,
           server,
           declaration,
+          networkEffect: admitted.coverage?.networkEffect ?? "unknown",
           connection,
           ...agreed,
           info,

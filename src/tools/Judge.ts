@@ -85,7 +85,7 @@ export const make = (snapshot: () => ConfigSnapshot): Judge => {
     }
   }
 
-  const callOf: Judge["callOf"] = (subject, { declaration }, args) =>
+  const callOf: Judge["callOf"] = (subject, { declaration, networkEffect }, args) =>
     Permission.mcpCall({
       server: {
         server: subject.server,
@@ -101,7 +101,8 @@ export const make = (snapshot: () => ConfigSnapshot): Judge => {
         rivals: rivalsOf(now(), subject.server)
       },
       destructive: subject.destructive,
-      input: args
+      input: args,
+      isolated: networkEffect === "none"
     })
 
   return {

@@ -363,7 +363,7 @@ describe("configuration", () => {
     ],
     ["permissions that are none", "home/.sigil/settings.json", '{"permissions":["x"]}', "permissions"],
     ["a misspelled permissions", "home/.sigil/settings.json", '{"permission":{"deny":["x"]}}', "permission"],
-    ["[execution]", "home/.sigil/sigil.toml", '[execution]\nstrategy = "sandbox"\n', "execution"],
+    ["a faulty [execution]", "home/.sigil/sigil.toml", '[execution]\nstrategy = "jail"\n', "execution"],
     ["sigil.lock", "outer/project/sigil.lock", "", "sigil.lock"],
     ["a faulty [permission]", "home/.sigil/sigil.toml", '[permission]\nmode = "open"\n', "permission"],
     ["a faulty [web]", "home/.sigil/sigil.toml", '[web]\nnetwork_mode = "off"\n', "web"],

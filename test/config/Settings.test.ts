@@ -47,6 +47,13 @@ tool_timeout_secs = 0
 sync = "always"
 [workspace]
 root = "."
+[execution]
+strategy = "sandbox"
+backend = "linux_bubblewrap"
+workspace = "read-only"
+network = "denied"
+readable_paths = ["~/.nvm", "/opt/tools"]
+writable_paths = ["~"]
 `)
     assert.deepEqual(faults, [])
     assert.deepEqual(unsupportedSafety, [])
@@ -79,6 +86,14 @@ root = "."
       ],
       ["file", "auto:10", 30_000, "always", "."]
     )
+    assert.deepEqual(settings.execution, {
+      strategy: "sandbox",
+      backend: "linux_bubblewrap",
+      workspace: "read-only",
+      network: "denied",
+      readablePaths: ["~/.nvm", "/opt/tools"],
+      writablePaths: ["~"]
+    })
   })
 
   it.each([
@@ -95,6 +110,11 @@ root = "."
     ["[web]\nallowed_ports = [0]", "web.allowed_ports[0]", 2, 18],
     ["[web]\ntimeout_secs = 0", "web.timeout_secs", 2, 16],
     ['[mcp]\nproject_remote = "yes"', "mcp.project_remote", 2, 18],
+    ['[execution]\nstrategy = "jail"', "execution.strategy", 2, 12],
+    ['[execution]\nbackend = "chroot"', "execution.backend", 2, 11],
+    ["[execution]\nsandbox = true", "execution.sandbox", 2, 1],
+    ['[execution]\nreadable_paths = ["tools"]', "execution.readable_paths[0]", 2, 19],
+    ['[execution]\nwritable_paths = ["/"]', "execution.writable_paths[0]", 2, 19],
     ['[audit]\nsync = "never"', "audit.sync", 2, 8],
     ["[agent]\nmodel = 1", "agent.model", 2, 1],
     ["permission = 1", "permission", 1, 14]

@@ -168,8 +168,8 @@ describe("declarations", () => {
     assert.equal(project.read(".mcp.json"), before)
   })
 
-  it("with a safety setting that is not enforced yet start nothing", async () => {
-    project.write("sigil.toml", '[execution]\nstrategy = "sandbox"\n')
+  it("with a safety setting that cannot be read start nothing", async () => {
+    project.write("sigil.toml", '[execution]\nstrategy = "jail"\n')
     project.write(".mcp.json", { mcpServers: { a: { command: process.execPath, args: [odd, "plain"] } } })
     await project.run(["--config", "sigil.toml", "mcp", "approve", "a"])
     const { document, code } = await project.document("error", [

@@ -188,6 +188,24 @@ describe("the decision table", () => {
     assert.equal(rows, 4 * 2 * 2 * 2 * 4 * 4 * 5 * 2)
   })
 
+  it("asks no network policy for a server that was proved to have no network, and keeps every other verdict", () => {
+    for (const mode of runModes)
+      for (const networkMode of verdicts)
+        for (const source of verdicts)
+          for (const toml of maybe) {
+            const decided = (isolated: boolean, network: Mode) =>
+              decide(
+                policy(
+                  { mode, rules: toml === undefined ? [] : [rule("mcp__fs__read", toml)] },
+                  { networkMode: network }
+                ),
+                { ...base, source: { verdict: source, by: "" }, ...(isolated ? { isolated: true } : {}) },
+                none
+              ).decision
+            assert.equal(decided(true, networkMode), decided(false, "allow"))
+          }
+  })
+
   it("covers nothing but edits of the workspace with an approved plan", () => {
     const planned = policy({}, { caps: { planApproved: true }, networkMode: "allow" })
     const edit: Call = {

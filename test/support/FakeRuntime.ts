@@ -4,12 +4,14 @@ import * as Layer from "effect/Layer"
 import * as AuditLog from "../../src/audit/AuditLog.ts"
 import type { AuditRecord } from "../../src/audit/AuditRecord.ts"
 import { layerTest as configurationTest, type ConfigSnapshot } from "../../src/config/Configuration.ts"
+import * as Locations from "../../src/config/Locations.ts"
 import type { Entry, ServerDeclaration } from "../../src/config/ServerDeclaration.ts"
 import { defaultSettings } from "../../src/config/Settings.ts"
 import type { CleanupReport } from "../../src/platform/CleanupReport.ts"
 import * as HostEnvironment from "../../src/platform/HostEnvironment.ts"
 import * as PidNamespace from "../../src/platform/PidNamespace.ts"
 import * as Random from "../../src/platform/Random.ts"
+import * as Sandbox from "../../src/platform/Sandbox.ts"
 import * as ApprovalStore from "../../src/policy/ApprovalStore.ts"
 import * as Secrets from "../../src/policy/Secrets.ts"
 import * as StateDirectory from "../../src/policy/StateDirectory.ts"
@@ -77,6 +79,8 @@ export interface FakeRuntime {
   readonly snapshot?: Partial<ConfigSnapshot>
   /** What the system says of PID namespaces; none when absent. */
   readonly pidNamespace?: PidNamespace.Receipt
+  /** What it says of a sandbox; none when absent. */
+  readonly sandbox?: Sandbox.Receipt
   /** How the end of a connection is reported, where it is not complete. */
   readonly cleanup?: (request: OpenRequest) => CleanupReport | undefined
   /** Receives the audit records. */
@@ -109,13 +113,15 @@ export const layer = (fake: FakeRuntime) => {
     unsupportedSafety: [],
     ...fake.snapshot
   }
+  const host = HostEnvironment.layerTest({
+    // Read anew each time: a test may change a variable while a server runs.
+    get variables() {
+      return { PATH: "/usr/bin:/bin", ...fake.variables }
+    }
+  })
   const ground = Layer.mergeAll(
-    HostEnvironment.layerTest({
-      // Read anew each time: a test may change a variable while a server runs.
-      get variables() {
-        return { PATH: "/usr/bin:/bin", ...fake.variables }
-      }
-    }),
+    host,
+    Locations.layer().pipe(Layer.provide(host)),
     configurationTest(snapshot),
     ApprovalStore.layerMemory(),
     Toggles.layerMemory,
@@ -123,6 +129,7 @@ export const layer = (fake: FakeRuntime) => {
     PidNamespace.layerTest(
       fake.pidNamespace ?? { _tag: "Unavailable", reason: "refused", text: "Nothing is started here." }
     ),
+    Sandbox.layerTest(fake.sandbox ?? { _tag: "Unavailable", reason: "refused", text: "Nothing is started here." }),
     Secrets.layer,
     AuditLog.layerMemory(fake.records),
     ServerLog.layerMemory,

@@ -8,6 +8,7 @@ import { type Finding, fine } from "../../doctor/Check.ts"
 import { checkConfig } from "../../doctor/ConfigCheck.ts"
 import { checkPolicy } from "../../doctor/PolicyCheck.ts"
 import { checkPermission } from "../../doctor/PermissionCheck.ts"
+import { checkSandbox } from "../../doctor/SandboxCheck.ts"
 import { checkServer } from "../../doctor/ServerCheck.ts"
 import { checkWorkspace } from "../../doctor/WorkspaceCheck.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
@@ -40,6 +41,7 @@ const gather = Effect.gen(function* () {
     ...checkPolicy(facts.snapshot),
     ...checkPermission(facts.snapshot),
     ...(yield* checkWorkspace(facts.snapshot, yield* Locations)),
+    checkSandbox(facts.snapshot.settings, yield* admission.sandbox(facts.snapshot)),
     ...servers.flat(),
     ...none
   ]

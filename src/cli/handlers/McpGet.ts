@@ -3,12 +3,14 @@ import * as Effect from "effect/Effect"
 import type { JsonObject } from "../../base/Json.ts"
 import { approvalFingerprint, environmentFingerprint } from "../../config/Fingerprint.ts"
 import type { ServerDeclaration } from "../../config/ServerDeclaration.ts"
+import type { Settings } from "../../config/Settings.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
+import { wanted } from "../../server/ProcessCoverage.ts"
 import type { Input } from "../commands/McpGet.ts"
 import type { Handler } from "../Handler.ts"
 import { Output } from "../Output.ts"
 import { HIDDEN, lineOf, serverDocument, shownCommand, shownUrl, transportOf } from "../ServerRow.ts"
-import { rowOf, runtimeOptions } from "../Session.ts"
+import { rowOf, runtimeOptions, snapshot } from "../Session.ts"
 import { UsageError } from "../UsageError.ts"
 
 const hidden = (values: { readonly [name: string]: string }): { readonly [name: string]: string } =>
@@ -56,7 +58,13 @@ const declarationDocument = (declaration: ServerDeclaration): JsonObject => {
   }
 }
 
-const effectiveDocument = (declaration: ServerDeclaration) => ({
+/** What is to confine the process; whether it can is said by the state. */
+const coverageOf = (declaration: ServerDeclaration, { execution, networkMode }: Settings): string =>
+  declaration.endpoint._tag === "remote"
+    ? "external MCP; local sandbox does not apply"
+    : wanted(execution, networkMode, declaration.isolation === "pidns")
+
+const effectiveDocument = (declaration: ServerDeclaration, coverage: string) => ({
   startup_timeout_secs: declaration.startupTimeoutMs / 1_000,
   tool_timeout_secs: declaration.toolTimeoutMs / 1_000,
   on_timeout: declaration.onTimeout,
@@ -64,10 +72,11 @@ const effectiveDocument = (declaration: ServerDeclaration) => ({
   timeout_mode: declaration.timeoutMode,
   stdout_noise: declaration.stdoutNoise,
   shutdown_grace_ms: declaration.shutdownGraceMs,
-  protocol: declaration.protocol
+  protocol: declaration.protocol,
+  process_coverage: coverage
 })
 
-const print = (declaration: ServerDeclaration, server: ReturnType<typeof serverDocument>) =>
+const print = (declaration: ServerDeclaration, coverage: string, server: ReturnType<typeof serverDocument>) =>
   Effect.gen(function* () {
     const output = yield* Output
     const { endpoint, trust } = declaration
@@ -80,7 +89,7 @@ const print = (declaration: ServerDeclaration, server: ReturnType<typeof serverD
         schema: "sigil.mcp.get/1",
         server,
         declaration: declarationDocument(declaration),
-        effective: effectiveDocument(declaration),
+        effective: effectiveDocument(declaration, coverage),
         grants,
         header_names: headerNames,
         fingerprints: {
@@ -110,6 +119,7 @@ const print = (declaration: ServerDeclaration, server: ReturnType<typeof serverD
       ["Call deadline", `${declaration.toolTimeoutMs / 1_000} s, then ${declaration.onTimeout} the connection`],
       ["Trust", trust.trustClass],
       ["Approval", trust.approvalDefault],
+      ["Boundary", coverage],
       ["Secrets", trust.allowSecrets ? "allowed" : "blocked"],
       ["Pin", trust.pinVersion ? "required" : "off"]
     ]
@@ -135,7 +145,8 @@ export const handler: Handler<Input> = ({ args }) =>
           where: { server: args.name, ...entry.declaration.source }
         })
       }
-      yield* print(entry.declaration, serverDocument(entry, state))
+      const { settings } = yield* snapshot
+      yield* print(entry.declaration, coverageOf(entry.declaration, settings), serverDocument(entry, state))
       return 0
     }).pipe(Effect.provide(Declarations.layer(run)))
   })

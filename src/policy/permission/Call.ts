@@ -23,6 +23,8 @@ export interface Call {
   readonly kind: CallKind
   readonly access: Access
   readonly network: NetworkEffect
+  /** Its process was proved to have no network before it was started (R section 6.6). */
+  readonly isolated?: boolean
   readonly names: ToolNames
   /** Normalised forms for `subject_glob`; the visible name among them is matched as a tool name. */
   readonly subjects: ReadonlyArray<string>
@@ -76,6 +78,7 @@ export const mcpCall = (facts: {
   readonly names: ToolNames
   readonly destructive: boolean
   readonly input: JsonObject
+  readonly isolated?: boolean
 }): Call => ({
   kind: "mcp",
   access: "read",
@@ -85,7 +88,8 @@ export const mcpCall = (facts: {
   grantKey: grantKey(facts.server.server, facts.tool),
   source: sourceOf(facts.server),
   destructive: facts.destructive,
-  input: facts.input
+  input: facts.input,
+  ...(facts.isolated === true ? { isolated: true } : {})
 })
 
 /** The tool with which a model asks for a server to be started. */

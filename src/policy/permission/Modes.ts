@@ -59,6 +59,9 @@ export const networkFacet = (policy: Policy, call: Call): Ground => {
   if (call.network === "none") return { verdict: "allow", kind: "effect", by: "it has no effect on the network" }
   if (call.network !== "read" && modeOf(policy) === "read-only")
     return modeGround(policy, "deny", `its network effect is ${call.network}`)
+  if (call.isolated === true) {
+    return { verdict: "allow", kind: "effect", by: "the sandbox of the server, which has no network" }
+  }
   return {
     verdict: policy.networkMode,
     kind: "network_mode",

@@ -1,14 +1,15 @@
 /** What exactly would be started: the program, where, and inside which isolation. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as path from "node:path"
-import type { ConfigSnapshot } from "../../config/Configuration.ts"
-import { inProcessCommand, type ServerDeclaration, type StdioEndpoint } from "../../config/ServerDeclaration.ts"
+import * as fs from "node:fs"
+import { inProcessCommand, type ServerDeclaration } from "../../config/ServerDeclaration.ts"
 import { resolve } from "../../platform/Executable.ts"
 import type { HostEnvironment } from "../../platform/HostEnvironment.ts"
 import { describe, type Launcher, type PidNamespace } from "../../platform/PidNamespace.ts"
+import * as Sandbox from "../../platform/Sandbox.ts"
+import * as ProcessCoverage from "../ProcessCoverage.ts"
 import { AdmissionError } from "../ServerError.ts"
-import { type Gate, known, located, stdioOnly } from "./Gate.ts"
+import { type Gate, known, located, stdioOnly, workingDirectory } from "./Gate.ts"
 
 /** Finds the program and makes the launch plan; no other code may make one. */
 export const executable =
@@ -47,17 +48,28 @@ export const executable =
             })
         )
       )
-      const launcher = declaration.isolation === "pidns" ? yield* launcherFor(declaration, pidNamespace) : undefined
-      state.plan = {
-        _tag: "stdio",
+      const facts = {
+        mode: state.facts.snapshot.settings.networkMode,
+        approved: state.facts.networkApproved
+      }
+      const plan = {
+        _tag: "stdio" as const,
         file,
         command: endpoint.command,
         args: endpoint.args,
         cwd,
         env: environment.variables,
-        graceMs: declaration.shutdownGraceMs,
-        ...(launcher === undefined ? {} : { launcher })
+        graceMs: declaration.shutdownGraceMs
       }
+      if (state.sandbox !== undefined) {
+        const sandbox = yield* usable(declaration, state.sandbox, file)
+        state.plan = { ...plan, launcher: Sandbox.launcherOf(sandbox, environment.variables) }
+        state.coverage = ProcessCoverage.sandboxed(facts, sandbox)
+        return `${file}, ${Sandbox.describe(sandbox)}`
+      }
+      const launcher = declaration.isolation === "pidns" ? yield* launcherFor(declaration, pidNamespace) : undefined
+      state.plan = { ...plan, ...(launcher === undefined ? {} : { launcher }) }
+      state.coverage = ProcessCoverage.outside(facts, launcher !== undefined)
       return launcher === undefined ? file : `${file}, ${describe(launcher)}`
     })
 
@@ -81,15 +93,38 @@ const launcherFor = (
       : isolationUnavailable(declaration, receipt.reason, receipt.text, receipt.fix)
   )
 
-/**
- * A written `cwd` counts from the declaring file; otherwise a server runs in the workspace (R section 3.8). A project
- * entry always runs beside its own file: an approval is shared by all directories of a repository, so where sigil was
- * started must not decide which script a relative command names.
- */
-const workingDirectory = (declaration: ServerDeclaration, endpoint: StdioEndpoint, snapshot: ConfigSnapshot): string =>
-  endpoint.cwd === undefined && declaration.scope !== "project"
-    ? snapshot.workspace
-    : path.resolve(
-        path.isAbsolute(declaration.source.file) ? path.dirname(declaration.source.file) : snapshot.workspace,
-        endpoint.cwd ?? "."
+/** The sandbox of a server, which has the PID namespace of `isolation` as well; a required one that lacks is fatal. */
+const usable = (
+  declaration: ServerDeclaration,
+  receipt: Sandbox.Receipt,
+  file: string
+): Effect.Effect<Sandbox.Sandbox, AdmissionError> => {
+  const refuse = (reason: string, why: string, fix: string | undefined) =>
+    new AdmissionError({
+      code: "SIGIL_ISOLATION_UNAVAILABLE",
+      reason,
+      text: `The settings ask for a sandbox ([execution] strategy = "sandbox"), which the server '${declaration.name}' cannot have: ${why}`,
+      fix: `${fix === undefined ? "Set" : `${fix} Or set`} strategy = "local" in [execution] of sigil.toml.`,
+      where: { ...located(declaration, "executable"), field: "execution.strategy" }
+    })
+  if (receipt._tag === "Unavailable") return refuse(receipt.reason, receipt.text, receipt.fix)
+  const [lack] = Sandbox.lacks(receipt)
+  if (lack !== undefined)
+    return refuse("backend_receipt_invalid", `'${receipt.file}' did not prove ${lack}.`, "Update bubblewrap.")
+  const hidden = [file, realOf(file)].find((place) => !Sandbox.shows(receipt, place))
+  return hidden === undefined
+    ? Effect.succeed(receipt)
+    : refuse(
+        "sandbox_hides_command",
+        `its program '${hidden}' stands in a place that the sandbox hides.`,
+        "Add the directory of the program, with all that it needs, to readable_paths in [execution] of sigil.toml."
       )
+}
+
+const realOf = (file: string): string => {
+  try {
+    return fs.realpathSync(file)
+  } catch {
+    return file
+  }
+}

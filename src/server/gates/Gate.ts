@@ -5,13 +5,16 @@
  * and leaves nothing behind. The order is in `Admission.ts`.
  */
 import * as Effect from "effect/Effect"
+import * as path from "node:path"
 import type { Where } from "../../base/Failure.ts"
 import type { ConfigError } from "../../config/ConfigError.ts"
 import type { ConfigSnapshot } from "../../config/Configuration.ts"
 import type { ExpandedEndpoint } from "../../config/Expansion.ts"
 import type { Entry, ServerDeclaration, StdioEndpoint } from "../../config/ServerDeclaration.ts"
+import type { Receipt } from "../../platform/Sandbox.ts"
 import type { StdioPlan } from "../../transport/Transport.ts"
 import type { ChildEnvironment } from "../ChildEnvironment.ts"
+import type { ProcessCoverage } from "../ProcessCoverage.ts"
 import { AdmissionError } from "../ServerError.ts"
 
 /** The gates in order. */
@@ -52,9 +55,12 @@ export interface State {
   expanded?: ExpandedEndpoint
   environment?: ChildEnvironment
   cwd?: string
+  /** What the system says to the sandbox; absent where the settings ask for none. */
+  sandbox?: Receipt
   plan?: StdioPlan
   /** Made where a pin needs it (R section 3.4). */
   launchFingerprint?: string
+  coverage?: ProcessCoverage
 }
 
 /** One gate: the line that says why it passed, or a refusal. */
@@ -87,3 +93,20 @@ export const stdioOnly = (
         text: `The server '${declaration.name}' is remote, which is not supported yet.`,
         where: located(declaration, "grants", "url")
       })
+
+/**
+ * A written `cwd` counts from the declaring file; otherwise a server runs in the workspace (R section 3.8). A project
+ * entry always runs beside its own file: an approval is shared by all directories of a repository, so where sigil was
+ * started must not decide which script a relative command names.
+ */
+export const workingDirectory = (
+  declaration: ServerDeclaration,
+  endpoint: StdioEndpoint,
+  snapshot: ConfigSnapshot
+): string =>
+  endpoint.cwd === undefined && declaration.scope !== "project"
+    ? snapshot.workspace
+    : path.resolve(
+        path.isAbsolute(declaration.source.file) ? path.dirname(declaration.source.file) : snapshot.workspace,
+        endpoint.cwd ?? "."
+      )
