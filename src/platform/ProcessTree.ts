@@ -90,9 +90,7 @@ const start = (plan: SpawnPlan): Effect.Effect<ChildProcessWithoutNullStreams, S
       })
       // The first three are pipes; the types know that of lists of exactly three.
       const child = started as ChildProcessWithoutNullStreams
-      const fourth = started.stdio[3]
-      fourth?.on("error", ignore)
-      if (variables !== undefined && fourth !== null && fourth !== undefined && "end" in fourth) fourth.end(variables)
+      if (variables !== undefined) sendVariables(started.stdio[3], variables)
       if (child.pid === undefined) {
         child.once("error", (error) => resume(spawnError(file, plan.cwd, error)))
         // Without a process these are closed pipes or nothing at all, whatever the types say.
@@ -107,6 +105,14 @@ const start = (plan: SpawnPlan): Effect.Effect<ChildProcessWithoutNullStreams, S
   })
 
 const ignore = (): void => {}
+
+/** Gives a launcher the variables of its server, and reads to the end: a pipe that nobody reads is never closed. */
+const sendVariables = (pipe: Readable | Writable | null | undefined, variables: string): void => {
+  pipe?.on("error", ignore)
+  if (pipe === null || pipe === undefined || !("end" in pipe)) return
+  if ("resume" in pipe && typeof pipe.resume === "function") pipe.resume()
+  pipe.end(variables)
+}
 
 /** Makes the tree of a child that has just been started. Everything here happens before the next event. */
 const makeTree = (

@@ -4,6 +4,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -169,6 +170,17 @@ describe("the question whether there is a sandbox", () => {
     })
   )
 
+  it.scopedLive("is no where user namespaces are forbidden to an unprivileged user, with what to allow", () =>
+    Effect.gen(function* () {
+      // The limit is that of a namespace of its own; where that cannot be made either, the answer is the same.
+      const without = "echo 0 >/proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all"
+      const { layer } = yield* withScript(`exec unshare -Ur --mount sh -c '${without} /usr/bin/bwrap "$@"' sh "$@"`)
+      const receipt = yield* Effect.provide(ask(), layer)
+      assert.deepInclude(receipt, { _tag: "Unavailable", reason: "refused" })
+      assert.include(receipt._tag === "Unavailable" ? receipt.fix : "", "Allow user namespaces")
+    })
+  )
+
   it.scopedLive("ends when the program does not, and leaves nothing", () =>
     Effect.gen(function* () {
       const seconds = uniqueSleep()
@@ -268,6 +280,12 @@ describe("a server in the sandbox", () => {
         const env = { PWD: "/else where" }
         const own = planFor("", { ...given, env, launcher: Sandbox.launcherOf(receipt, env) })
         assert.include(yield* lines((yield* spawn(own)).stdout, 2), "PWD=/else where")
+        // More than a pipe holds, in every character that a variable can have.
+        const long = { LONG: `a"'\\\n=é${"x".repeat(100_000)}`, EMPTY: "" }
+        const script = 'printf %s "$LONG" | md5sum; echo "${EMPTY-unset}."'
+        const big = yield* spawn(planFor("", { launcher, ...given, env: long, file: "/bin/sh", args: ["-c", script] }))
+        const digest = createHash("md5").update(long.LONG).digest("hex")
+        assert.deepEqual(yield* lines(big.stdout, 2), [`${digest}  -`, "."])
       })
     )
   )
