@@ -206,7 +206,7 @@ const probe = (host: Host, request: LayoutRequest): Effect.Effect<Receipt> =>
     if (file === undefined)
       return unavailable("bubblewrap_missing", "The program 'bwrap' was not found on sigil's PATH.", INSTALL)
     if (env === undefined) return unavailable("env_missing", "The program 'env' was not found on sigil's PATH.")
-    return yield* attempts(host, { env, file, layout, request, searchPath })
+    return yield* attempts(host, { env, file, layout, request, searchPath: trusted })
   })
 
 interface Attempt {
@@ -214,10 +214,11 @@ interface Attempt {
   readonly env: string
   readonly layout: Layout
   readonly request: LayoutRequest
+  /** For the programs of the proof; without the places where servers may write. */
   readonly searchPath: string
 }
 
-/** Tries the forms in order until one proves everything; else the best answer is the last one that ran at all. */
+/** Tries the forms in order until one proves everything; else the answer is the first that ran at all. */
 const attempts = (host: Host, { env, file, layout, request, searchPath }: Attempt): Effect.Effect<Receipt> =>
   Effect.gen(function* () {
     const version = yield* versionOf(file)
