@@ -5,7 +5,7 @@
  */
 import type { JsonObject } from "../base/Json.ts"
 import { KIB } from "../base/Units.ts"
-import { PLACEHOLDER } from "../policy/Secrets.ts"
+import { PLACEHOLDER } from "../policy/SecretSearch.ts"
 
 /** Longest label, characters. */
 const MAX_LABEL = 256

@@ -1,8 +1,7 @@
 /**
  * Finds known secret values in text, in the forms they travel in, in time linear in the text.
  *
- * Every value is searched as it is, JSON-escaped, URL-encoded, and in base64 at each of its three alignments in
- * both alphabets. Of each form one window of six characters, the rarest among all, goes into a table; the search
+ * Every value is searched in all forms of `SecretForms.ts`. Of each form one window of six characters, the rarest among all, goes into a table; the search
  * steps over the text in blocks of three (Wu and Manber's scheme), so it looks at a fraction of the characters,
  * and compares a whole form only where its window stands. A text made to look like secrets everywhere would cost
  * the product of both lengths; when comparing takes more than its share, prefix sums of a rolling hash answer
@@ -12,9 +11,10 @@
  * overlapping secret stays. Values under six characters would hide half of every text; they are hidden only where
  * they are the whole string (spec section 9). Adding a value touches only its own entries.
  */
+import * as Beginnings from "./SecretBeginnings.ts"
+import * as Spans from "./TextSpans.ts"
+import { formsOf, MIN_LENGTH } from "./SecretForms.ts"
 
-/** Shorter values are matched as whole strings only. */
-export const MIN_LENGTH = 6
 /** Characters of the window that leads to a form. */
 const WINDOW = MIN_LENGTH
 /** Characters of one block. */
@@ -39,49 +39,18 @@ const HASH_BASE = 0x01000193
 export interface SecretMatcher {
   /** Adds a value in all its forms; an empty one is ignored. */
   readonly add: (value: string) => void
-  /** The text with every value replaced; the same string when there is none. */
-  readonly replace: (text: string, placeholder: string) => string
+  /** Where values stand in the text, or `undefined`; a short one covers the whole text or nothing. */
+  readonly spans: (text: string) => Array<number> | undefined
   /** Whether some value occurs. */
   readonly finds: (text: string) => boolean
+  /**
+   * Where the longest end of the text begins that is the beginning of a form and has at least its `least` part:
+   * anything, or so much of it that the rest is not worth keeping back. The text's length when there is none.
+   */
+  readonly openFrom: (text: string, least: "any" | "telling") => number
   /** How many values are known. */
   readonly size: () => number
 }
-
-const base64Forms = (value: string): ReadonlyArray<string> => {
-  const bytes = Buffer.from(value)
-  return [0, 1, 2].flatMap((offset) => {
-    const encoded = Buffer.concat([Buffer.alloc(offset), bytes])
-      .toString("base64")
-      .replace(/=+$/, "")
-    // The first characters mix with what stands before the value, the last with what follows.
-    const from = [0, 2, 3][offset] ?? 0
-    const to = (offset + bytes.length) % 3 === 0 ? encoded.length : encoded.length - 1
-    const fixed = encoded.slice(from, to)
-    return [fixed, fixed.replaceAll("+", "-").replaceAll("/", "_")]
-  })
-}
-
-/** JSON text of a string without its quotes, as writers differ: non-ASCII as it is or escaped, `/` with or without `\`. */
-const jsonForms = (value: string): ReadonlyArray<string> => {
-  const plain = JSON.stringify(value).slice(1, -1)
-  const ascii = plain.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-  return [plain, ascii, plain.replaceAll("/", "\\/"), ascii.replaceAll("/", "\\/")]
-}
-
-const urlForms = (value: string): ReadonlyArray<string> => {
-  // A lone surrogate cannot be encoded; the bytes of a process or a file hold U+FFFD in its place.
-  const encoded = encodeURIComponent(Buffer.from(value).toString())
-  const lower = encoded.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())
-  // Forms and RFC 3986 also encode what encodeURIComponent leaves alone.
-  const strict = encoded.replace(/[!'()*~]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
-  return [encoded, lower, strict, encoded.replaceAll("%20", "+"), strict.replaceAll("%20", "+")]
-}
-
-/** All forms of a value worth searching for. */
-export const formsOf = (value: string): ReadonlyArray<string> =>
-  [...new Set([value, ...jsonForms(value), ...urlForms(value), ...base64Forms(value)])].filter(
-    (form) => form.length >= MIN_LENGTH
-  )
 
 const blockAt = (text: string, end: number): number =>
   ((text.charCodeAt(end) << 10) ^ (text.charCodeAt(end - 1) << 5) ^ text.charCodeAt(end - 2)) & TABLE_MASK
@@ -113,10 +82,22 @@ const SUM = 5
 const FACTOR = 6
 /** First and last character, a cheap look before comparing. */
 const ENDS = 7
-const FIELDS = 8
+/** 1: the character before, 2: the one after holds bits of the value, as base64 has it. */
+const EDGES = 8
+const FIELDS = 9
 
 const endsOf = (text: string, start: number, end: number): number =>
   (text.charCodeAt(start) << 16) | text.charCodeAt(end - 1)
+
+/** Both alphabets; `NaN` outside of the text is none of them. */
+const isBase64 = (code: number): boolean =>
+  (code >= 48 && code <= 57) ||
+  (code >= 65 && code <= 90) ||
+  (code >= 97 && code <= 122) ||
+  code === 43 ||
+  code === 45 ||
+  code === 47 ||
+  code === 95
 
 /** Different characters in a window: one that repeats itself stands in many places. */
 const variety = (text: string, from: number): number => new Set(text.slice(from, from + WINDOW)).size
@@ -130,6 +111,8 @@ export const make = (): SecretMatcher => {
   const heads = new Int32Array(TABLE_SIZE).fill(-1)
   const texts: Array<string> = []
   let forms = new Int32Array(FIELDS * 64)
+  // Only streams ask for beginnings; most runs never build this.
+  const begun = Beginnings.make()
 
   const field = (form: number, which: number): number => forms[form * FIELDS + which] ?? -1
 
@@ -159,7 +142,7 @@ export const make = (): SecretMatcher => {
     return best
   }
 
-  const enter = (text: string): void => {
+  const enter = (text: string, edges: number): void => {
     const offset = placeOf(text)
     for (let end = BLOCK - 1; end < WINDOW; end += 1) {
       const block = blockAt(text, offset + end)
@@ -187,7 +170,7 @@ export const make = (): SecretMatcher => {
       before = after
       after = field(after, NEXT)
     }
-    forms.set([first, last, offset, text.length, after, sum, factor, endsOf(text, 0, text.length)], form * FIELDS)
+    forms.set([first, last, offset, text.length, after, sum, factor, endsOf(text, 0, text.length), edges], form * FIELDS)
     if (before < 0) heads[slot] = form
     else forms[before * FIELDS + NEXT] = form
   }
@@ -219,7 +202,9 @@ export const make = (): SecretMatcher => {
       for (; form >= 0; form = table[form * FIELDS + NEXT] ?? -1) {
         const at = form * FIELDS
         const offset = table[at + OFFSET] ?? 0
-        if (table[at + LAST] !== last || table[at + FIRST] !== first || offset === covered) continue
+        if (table[at + LAST] !== last || table[at + FIRST] !== first) continue
+        const edges = table[at + EDGES] ?? 0
+        if (offset === covered && edges === 0) continue
         const length = table[at + LENGTH] ?? 0
         const start = end - (WINDOW - 1) - offset
         const stop = start + length
@@ -237,7 +222,11 @@ export const make = (): SecretMatcher => {
         any = true
         covered = offset
         if (out === undefined) return true
-        join(out, start, stop)
+        Spans.join(
+          out,
+          (edges & 1) !== 0 && isBase64(text.charCodeAt(start - 1)) ? start - 1 : start,
+          (edges & 2) !== 0 && isBase64(text.charCodeAt(stop)) ? stop + 1 : stop
+        )
       }
       end += 1
     }
@@ -253,44 +242,22 @@ export const make = (): SecretMatcher => {
         short.add(value)
         return
       }
-      for (const form of formsOf(value)) {
-        if (known.has(form)) continue
-        known.add(form)
-        enter(form)
+      for (const { text, before, after } of formsOf(value)) {
+        if (known.has(text)) continue
+        known.add(text)
+        enter(text, (before ? 1 : 0) | (after ? 2 : 0))
       }
     },
     finds: (text) => short.has(text) || (known.size > 0 && search(text, undefined)),
-    replace: (text, placeholder) => {
-      if (short.has(text)) return placeholder
-      if (known.size === 0 || text.length < MIN_LENGTH) return text
+    spans: (text) => {
+      if (short.has(text)) return [0, text.length]
+      if (known.size === 0 || text.length < MIN_LENGTH) return undefined
       const spans: Array<number> = []
-      if (!search(text, spans)) return text
-      const parts: Array<string> = []
-      let at = 0
-      for (let index = 0; index < spans.length; index += 2) {
-        parts.push(text.slice(at, spans[index]), placeholder)
-        at = spans[index + 1] ?? text.length
-      }
-      return parts.join("") + text.slice(at)
+      return search(text, spans) ? spans : undefined
+    },
+    openFrom: (text, least) => {
+      while (begun.size() < texts.length) begun.add(texts[begun.size()] ?? "")
+      return begun.openFrom(text, least)
     }
   }
-}
-
-/**
- * Adds an occurrence to the spans. Windows come in order and each occurrence holds its window, so a new one
- * overlaps only spans at the end of the list.
- */
-const join = (spans: Array<number>, start: number, end: number): void => {
-  const last = spans.length - 1
-  if (last > 0 && start < (spans[last] ?? 0) && start >= (spans[last - 1] ?? 0)) {
-    if (end > (spans[last] ?? 0)) spans[last] = end
-    return
-  }
-  let from = start
-  let to = end
-  while (spans.length > 0 && (spans[spans.length - 1] ?? 0) > from) {
-    to = Math.max(to, spans.pop() ?? 0)
-    from = Math.min(from, spans.pop() ?? 0)
-  }
-  spans.push(from, to)
 }

@@ -1,5 +1,6 @@
 /**
- * What must never be shown, and what must not be sent: known values and exact secret key names (spec section 9).
+ * What must never be shown, and what must not be sent: known values, credentials of well-known formats, and strings
+ * under exact secret key names (spec section 9).
  *
  * One mutable set per runtime: values only ever join it, before the process or connection that could echo them
  * exists. Redaction keeps shapes and returns unchanged input by identity. Schemas, descriptions, cursors and
@@ -9,39 +10,22 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { LosslessNumber } from "lossless-json"
-import type { Json, JsonObject } from "../base/Json.ts"
+import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
+import { hideInAnswer } from "./ResultTexts.ts"
+import * as SecretBytes from "./SecretBytes.ts"
+import { isSecretKey, keyedSpans } from "./SecretKeys.ts"
 import * as SecretMatcher from "./SecretMatcher.ts"
+import * as SecretSearch from "./SecretSearch.ts"
+import * as SecretStream from "./SecretStream.ts"
+import * as Spans from "./TextSpans.ts"
 
-/** Stands for a hidden value. */
-export const PLACEHOLDER = "[hidden]"
+const { PLACEHOLDER } = SecretSearch
 
-/** Keys whose string values are secrets in results, separators and case aside (spec section 9). */
-const secretKeys = new Set([
-  "password",
-  "passwd",
-  "secret",
-  "clientsecret",
-  "apikey",
-  "accesstoken",
-  "refreshtoken",
-  "authorization",
-  "privatekey"
-])
-
-/** Longest key that is looked at: the longest name with a separator after each character. */
-const MAX_KEY = 32
-/** Lower-case first letters of the names, a cheap look before the exact one. */
-const firstLetters = /^[^A-Za-z0-9]*[psarc]/i
-
-/** Whether a key names a secret. */
-export const isSecretKey = (key: string): boolean =>
-  key.length >= 6 &&
-  key.length <= MAX_KEY &&
-  firstLetters.test(key) &&
-  secretKeys.has(key.replace(/[^A-Za-z0-9]/g, "").toLowerCase())
-
-/** Where a value stands: results are searched by key too, schemas and protocol fields by value only. */
-export type Place = "result" | "schema" | "protocol"
+/**
+ * Where a value stands. Results and arguments are searched by key too, schemas and protocol fields by value only; what
+ * was hidden in a result is watched for in later arguments.
+ */
+export type Place = "result" | "arguments" | "schema" | "protocol"
 
 /** Known secrets of one runtime. */
 export class Secrets extends Context.Tag("sigil/policy/Secrets")<
@@ -49,11 +33,13 @@ export class Secrets extends Context.Tag("sigil/policy/Secrets")<
   {
     /** Adds values; from now on none of them is shown. */
     readonly register: (values: ReadonlyArray<string>) => Effect.Effect<void>
-    /** The text with every known value hidden. */
+    /** The text with every secret hidden. */
     readonly redactText: (text: string) => string
-    /** The value with every known value hidden, keys included; the same object when nothing was hidden. */
+    /** A place where texts come one after the other and are read as one, such as a log. */
+    readonly redactStream: () => SecretStream.SecretStream
+    /** The value with every secret hidden, keys included; the same object when nothing was hidden. */
     readonly redactJson: (value: Json, place: Place) => Json
-    /** The first place that holds a known value or a secret under a secret key, as a JSON pointer. */
+    /** The first place that holds a secret, as a JSON pointer. */
     readonly containsSecret: (value: Json) => { readonly path: string } | undefined
     /**
      * The first string that holds the placeholder, as a JSON pointer; only once this runtime has hidden something
@@ -111,29 +97,43 @@ const search = (
 const isSecretMember = (key: string, value: Json): boolean =>
   typeof value === "string" && value !== "" && isSecretKey(key)
 
+/** Blocks that carry bytes name them so: `data` beside the type of the medium, `blob` beside the address. */
+const carriesBytes = (object: JsonObject, key: string): boolean => {
+  const type = key === "data" ? own(object, "type") : undefined
+  return type === "image" || type === "audio" || (key === "blob" && typeof own(object, "uri") === "string")
+}
+
+/** The placeholder as it is, or as an address has it. */
+const placeholder = /\[hidden\]|%5Bhidden%5D/i
+
 /** Secrets over one matcher. */
 export const make = (matcher: SecretMatcher.SecretMatcher): Context.Tag.Service<Secrets> => {
   let hidInResult = false
+  const found = SecretSearch.make(matcher)
+  const text = found.hide
 
-  const text = (value: string): string => matcher.replace(value, PLACEHOLDER)
+  const textOf = (value: string, byKey: boolean): string => {
+    const keyed = byKey ? keyedSpans(value) : undefined
+    return keyed === undefined ? text(value) : Spans.replace(value, Spans.union(found.spans(value), keyed), PLACEHOLDER)
+  }
+  const bytes = (value: string): string => SecretBytes.hide(value, found)
 
   /** Copies on the first change only: most values hold nothing, and they are returned as they are. */
   const json = (value: Json, place: Place, depth: number): Json => {
-    if (typeof value === "string") return text(value)
+    const byKey = place === "result" || place === "arguments"
+    if (typeof value === "string") return textOf(value, byKey)
     if (typeof value !== "object" || value === null || value instanceof LosslessNumber) return value
     if (depth > MAX_DEPTH) return PLACEHOLDER
     if (Array.isArray(value)) return list(value, place, depth)
     // What is left is an object: the union has nothing else.
     const object = value as JsonObject
-    const byKey = place === "result"
     let changed: Map<string, Json | undefined> | undefined
     const keys = Object.keys(object)
     for (let index = 0; index < keys.length; index += 1) {
       const key = keys[index] ?? ""
       const inner = object[key]
       const name = text(key)
-      const next =
-        inner === undefined ? inner : byKey && isSecretMember(key, inner) ? PLACEHOLDER : json(inner, place, depth + 1)
+      const next = memberOf(object, key, inner, place, depth)
       if (changed === undefined && (next !== inner || name !== key)) {
         changed = new Map(keys.slice(0, index).map((earlier) => [earlier, object[earlier]]))
       }
@@ -141,6 +141,13 @@ export const make = (matcher: SecretMatcher.SecretMatcher): Context.Tag.Service<
     }
     // Through entries, so that a key such as `__proto__` stays plain data.
     return changed === undefined ? object : Object.fromEntries(changed)
+  }
+
+  const memberOf = (object: JsonObject, key: string, inner: Json | undefined, place: Place, depth: number) => {
+    if (inner === undefined) return inner
+    if ((place === "result" || place === "arguments") && isSecretMember(key, inner)) return PLACEHOLDER
+    if (place === "result" && typeof inner === "string" && carriesBytes(object, key)) return bytes(inner)
+    return json(inner, place, depth + 1)
   }
 
   const list = (items: ReadonlyArray<Json>, place: Place, depth: number): ReadonlyArray<Json> => {
@@ -161,17 +168,19 @@ export const make = (matcher: SecretMatcher.SecretMatcher): Context.Tag.Service<
         for (const value of values) matcher.add(value)
       }),
     redactText: text,
+    redactStream: () => SecretStream.make(found),
     redactJson: (value, place) => {
-      const hidden = json(value, place, 0)
+      const joined = place === "result" && isJsonObject(value) ? hideInAnswer(value, found) : value
+      const hidden = json(joined, place, 0)
       if (hidden !== value && place === "result") hidInResult = true
       return hidden
     },
-    containsSecret: (value) => search(value, matcher.finds, isSecretMember),
+    containsSecret: (value) => search(value, found.finds, isSecretMember),
     containsPlaceholder: (value) =>
       hidInResult
         ? search(
             value,
-            (one) => one.includes(PLACEHOLDER),
+            (one) => placeholder.test(one),
             () => false
           )
         : undefined

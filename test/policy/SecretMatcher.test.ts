@@ -1,21 +1,30 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { formsOf, make } from "../../src/policy/SecretMatcher.ts"
+import { formsOf } from "../../src/policy/SecretForms.ts"
+import { make } from "../../src/policy/SecretMatcher.ts"
+import { PLACEHOLDER } from "../../src/policy/SecretSearch.ts"
+import * as Spans from "../../src/policy/TextSpans.ts"
 
-const PLACEHOLDER = "[hidden]"
+const replaceIn = (made: ReturnType<typeof make>, text: string): string =>
+  Spans.replace(text, made.spans(text), PLACEHOLDER)
 const matcher = (...values: ReadonlyArray<string>) => {
   const made = make()
   for (const value of values) made.add(value)
   return made
 }
-const hide = (text: string, ...values: ReadonlyArray<string>): string => matcher(...values).replace(text, PLACEHOLDER)
+const hide = (text: string, ...values: ReadonlyArray<string>): string => replaceIn(matcher(...values), text)
 
 /** What the matcher must do, without any cleverness: mark every occurrence of every form, replace each marked run. */
 const naive = (text: string, values: ReadonlyArray<string>): string => {
   if (values.some((value) => value.length < 6 && value === text && value !== "")) return PLACEHOLDER
   const spans: Array<[number, number]> = []
   for (const form of values.filter((value) => value.length >= 6).flatMap(formsOf)) {
-    for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + 1)) spans.push([at, at + form.length])
+    for (let at = text.indexOf(form.text); at >= 0; at = text.indexOf(form.text, at + 1)) {
+      const end = at + form.text.length
+      // In base64 the neighbours hold bits of the value.
+      const from = form.before && /[\w+/-]/.test(text[at - 1] ?? "") ? at - 1 : at
+      spans.push([from, form.after && /[\w+/-]/.test(text[end] ?? "") ? end + 1 : end])
+    }
   }
   spans.sort(([a], [b]) => a - b)
   let out = ""
@@ -77,7 +86,7 @@ describe("SecretMatcher", () => {
     const values = Array.from({ length: 40 }, (_, index) => `abcdef${"a".repeat(index)}`)
     for (const order of [values, values.toReversed()]) {
       const made = matcher(...order)
-      for (const value of values) assert.equal(made.replace(`x${value}x`, PLACEHOLDER), `x${PLACEHOLDER}x`)
+      for (const value of values) assert.equal(replaceIn(made, `x${value}x`), `x${PLACEHOLDER}x`)
     }
   })
 
@@ -92,12 +101,12 @@ describe("SecretMatcher", () => {
   it("takes new values at any time and counts each once", () => {
     const growing = make()
     const text = "first-secret second-secret"
-    assert.equal(growing.replace(text, PLACEHOLDER), text)
+    assert.equal(replaceIn(growing, text), text)
     growing.add("second-secret")
-    assert.equal(growing.replace(text, PLACEHOLDER), "first-secret [hidden]")
+    assert.equal(replaceIn(growing, text), "first-secret [hidden]")
     growing.add("first-secret")
     growing.add("first-secret")
-    assert.equal(growing.replace(text, PLACEHOLDER), "[hidden] [hidden]")
+    assert.equal(replaceIn(growing, text), "[hidden] [hidden]")
     assert.equal(growing.size(), 2)
   })
 
@@ -130,7 +139,7 @@ describe("SecretMatcher", () => {
         fc.array(piece, { maxLength: 12 }),
         fc.infiniteStream(fc.nat(20)),
         (values, pieces, picks) => {
-          const forms = values.flatMap(formsOf)
+          const forms = values.flatMap(formsOf).map((form) => form.text)
           const text = pieces
             .map((one) => {
               const pick = picks.next().value ?? 0
@@ -139,7 +148,7 @@ describe("SecretMatcher", () => {
             .join("")
           const made = matcher(...values)
           const wanted = naive(text, values)
-          assert.equal(made.replace(text, PLACEHOLDER), wanted)
+          assert.equal(replaceIn(made, text), wanted)
           assert.equal(made.finds(text), wanted !== text)
         }
       ),
@@ -159,7 +168,7 @@ describe("SecretMatcher", () => {
       .map((all) => all.map(([one, times]) => one.repeat(times)).join(""))
     fc.assert(
       fc.property(fc.array(value, { minLength: 1, maxLength: 4 }), text, (values, given) => {
-        assert.equal(matcher(...values).replace(given, PLACEHOLDER), naive(given, values))
+        assert.equal(replaceIn(matcher(...values), given), naive(given, values))
       }),
       { numRuns: 100 }
     )

@@ -3,7 +3,9 @@ import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { LosslessNumber } from "lossless-json"
 import type { Json } from "../../src/base/Json.ts"
-import { isSecretKey, layer, PLACEHOLDER, Secrets } from "../../src/policy/Secrets.ts"
+import { isSecretKey } from "../../src/policy/SecretKeys.ts"
+import { PLACEHOLDER } from "../../src/policy/SecretSearch.ts"
+import { layer, Secrets } from "../../src/policy/Secrets.ts"
 
 const withSecrets = <A>(values: ReadonlyArray<string>, use: (secrets: Secrets["Type"]) => A) =>
   Effect.gen(function* () {
