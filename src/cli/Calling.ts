@@ -55,17 +55,29 @@ const working = (what: string) =>
     }
   })
 
-/** Passes the server's stderr on, line by line and redacted. */
+/** Characters of a line of stderr that are held at most. */
+const MAX_LINE = 65_536
+
+/**
+ * Passes the server's stderr on, line by line and redacted. A line is held until it ends, so that no secret is shown
+ * in parts; the last one may end with the command.
+ */
 export const stderrTap = Effect.gen(function* () {
   const output = yield* Output
   const secrets = yield* Secrets
   const runtime = yield* Effect.runtime()
+  const last: { show: () => Effect.Effect<void> } = { show: () => Effect.void }
+  yield* Effect.addFinalizer(() => last.show())
   const tap: OnOpen = (wire) => {
+    const hide = secrets.redactStream()
     let rest = ""
+    last.show = () => (rest === "" ? Effect.void : output.note([dim("stderr: "), hide(rest)]))
     wire.onStderr((text) => {
       const lines = (rest + text).split("\n")
       rest = lines.pop() ?? ""
-      for (const line of lines) Runtime.runFork(runtime)(output.note([dim("stderr: "), secrets.redactText(line)]))
+      if (rest.length > MAX_LINE) lines.push(rest.slice(0, MAX_LINE))
+      if (rest.length > MAX_LINE) rest = rest.slice(MAX_LINE)
+      for (const line of lines) Runtime.runFork(runtime)(output.note([dim("stderr: "), hide(line)]))
     })
   }
   return tap

@@ -13,6 +13,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import { VERSION } from "../base/Version.ts"
 import type { Failure } from "../base/Failure.ts"
+import { safe } from "../platform/DefectText.ts"
 import * as HostEnvironment from "../platform/HostEnvironment.ts"
 import { runMain } from "../platform/Main.ts"
 import * as Terminal from "../platform/Terminal.ts"
@@ -33,7 +34,7 @@ const everything: Argv.Table = { commands, groups }
 const internal = (cause: Cause.Cause<never>, debug: boolean): Failure => {
   const fault = Cause.squash(cause)
   const message = fault instanceof Error ? fault.message : String(fault)
-  const line = message.split("\n")[0] ?? ""
+  const line = safe(message).split("\n")[0] ?? ""
   if (!debug && /\b(?:EMFILE|ENFILE)\b/.test(line)) {
     return {
       _tag: "InternalError",
@@ -46,7 +47,7 @@ const internal = (cause: Cause.Cause<never>, debug: boolean): Failure => {
     _tag: "InternalError",
     code: "SIGIL_INTERNAL",
     reason: "internal",
-    text: debug ? Cause.pretty(cause, { renderErrorCause: true }) : `A fault inside sigil: ${line}`,
+    text: debug ? safe(Cause.pretty(cause, { renderErrorCause: true })) : `A fault inside sigil: ${line}`,
     ...(debug ? {} : { fix: "Report it with this message and the command; --debug shows where it happened." })
   }
 }
@@ -67,7 +68,7 @@ const loggerLayer = (output: Context.Tag.Service<Output.Output>, { debug }: Glob
   Layer.merge(
     Logger.replace(
       Logger.defaultLogger,
-      Logger.map(Logger.logfmtLogger, (line) => void Effect.runFork(output.log(line)))
+      Logger.map(Logger.logfmtLogger, (line) => void Effect.runFork(output.log(safe(line))))
     ),
     Logger.minimumLogLevel(debug ? LogLevel.Debug : LogLevel.Warning)
   )

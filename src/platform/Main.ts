@@ -16,6 +16,7 @@ import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
 import { catalogue } from "../base/Codes.ts"
 import { SECOND_MS } from "../base/Units.ts"
+import { safe } from "./DefectText.ts"
 import { killAllNow } from "./LiveTrees.ts"
 
 /** Exit codes after a signal: 128 plus its number. */
@@ -43,7 +44,7 @@ export interface MainOptions {
 
 const firstLine = (fault: unknown): string => {
   const text = fault instanceof Error ? `${fault.name}: ${fault.message}` : String(fault)
-  return text.split("\n")[0] ?? ""
+  return safe(text).split("\n")[0] ?? ""
 }
 
 /** A line about a fault that is not sigil's own: what, why, what to do, the code. */

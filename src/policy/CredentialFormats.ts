@@ -35,7 +35,12 @@ const endOfWord = "(?![A-Za-z0-9])"
 const endOfUrl = "(?![A-Za-z0-9_-])"
 const escape = (text: string): string => text.replace(/[.\\+*?^$()[\]{}|/]/g, "\\$&")
 
-const token = (name: string, source: string, anchors: string | ReadonlyArray<string>, rest: string): CredentialFormat => {
+const token = (
+  name: string,
+  source: string,
+  anchors: string | ReadonlyArray<string>,
+  rest: string
+): CredentialFormat => {
   const list = typeof anchors === "string" ? [anchors] : anchors
   return {
     name,
@@ -97,13 +102,19 @@ export const credentialFormats: ReadonlyArray<CredentialFormat> = [
     name: "Slack webhook",
     source: "Slack",
     anchors: ["hooks.slack.com/"],
-    pattern: /hooks\.slack\.com\/(?:services|workflows|triggers)\/([A-Z][A-Z0-9]{5,15}\/[A-Za-z0-9]{5,24}\/[A-Za-z0-9/]{20,80})/y,
+    pattern:
+      /hooks\.slack\.com\/(?:services|workflows|triggers)\/([A-Z][A-Z0-9]{5,15}\/[A-Za-z0-9]{5,24}\/[A-Za-z0-9/]{20,80})/y,
     token: false
   },
   token("Stripe key", "Stripe", ["sk_live_", "rk_live_", "sk_test_", "rk_test_"], word(20, 250)),
   token("Stripe webhook secret", "Stripe", "whsec_", "[A-Za-z0-9+/]{32,64}(?![A-Za-z0-9+/])"),
   token("OpenAI key", "OpenAI", ["sk-proj-", "sk-svcacct-", "sk-admin-"], `(?=[A-Za-z_-]{0,60}[0-9])${url(40, 300)}`),
-  token("OpenAI legacy key", "OpenAI", "sk-", `(?:[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{48})${endOfUrl}`),
+  token(
+    "OpenAI legacy key",
+    "OpenAI",
+    "sk-",
+    `(?:[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{48})${endOfUrl}`
+  ),
   token("DeepSeek key", "DeepSeek", "sk-", `[0-9a-f]{32}${endOfUrl}`),
   token("OpenRouter key", "OpenRouter", "sk-or-v1-", hex(64)),
   token("Anthropic key", "Anthropic", "sk-ant-", `(?=[A-Za-z_-]{0,30}[0-9])${url(32, 300)}`),
@@ -116,9 +127,19 @@ export const credentialFormats: ReadonlyArray<CredentialFormat> = [
   token("crates.io token", "crates.io", "cio", word(32)),
   token("Docker Hub token", "Docker", ["dckr_pat_", "dckr_oat_"], url(27, 40)),
   token("SendGrid key", "SendGrid", "SG.", `[A-Za-z0-9_-]{22}\\.[A-Za-z0-9_-]{43}${endOfUrl}`),
-  token("Twilio API key", "Twilio", hexDigits.map((digit) => `SK${digit}`), hex(31)),
+  token(
+    "Twilio API key",
+    "Twilio",
+    hexDigits.map((digit) => `SK${digit}`),
+    hex(31)
+  ),
   token("Mailgun key", "Mailgun", "key-", hex(32)),
-  token("JSON Web Token", "RFC 7519", "eyJ", `[A-Za-z0-9_-]{10,4096}\\.eyJ[A-Za-z0-9_-]{4,8192}\\.(?:[A-Za-z0-9_-]{16,2048})?${endOfUrl}`),
+  token(
+    "JSON Web Token",
+    "RFC 7519",
+    "eyJ",
+    `[A-Za-z0-9_-]{10,4096}\\.eyJ[A-Za-z0-9_-]{4,8192}\\.(?:[A-Za-z0-9_-]{16,2048})?${endOfUrl}`
+  ),
   {
     name: "Private key block",
     source: "RFC 7468, OpenSSH, OpenPGP",
@@ -161,21 +182,14 @@ export const credentialFormats: ReadonlyArray<CredentialFormat> = [
   token("New Relic key", "New Relic", "NRAK-", `[A-Z0-9]{27}${endOfWord}`),
   token("Supabase token", "Supabase", "sbp_", hex(40)),
   token("Vault token", "HashiCorp", ["hvs.", "hvb."], url(90, 300)),
-  token("Doppler token", "Doppler", ["dp.pt.", "dp.st.", "dp.ct.", "dp.sa."], `(?:[a-z0-9_-]{2,35}\\.)?${word(40, 44)}`),
-  labelled(
-    "Azure storage key",
-    "Microsoft Azure",
-    ["AccountKey="],
-    "",
-    "[A-Za-z0-9+/]{86}=="
+  token(
+    "Doppler token",
+    "Doppler",
+    ["dp.pt.", "dp.st.", "dp.ct.", "dp.sa."],
+    `(?:[a-z0-9_-]{2,35}\\.)?${word(40, 44)}`
   ),
-  labelled(
-    "Azure shared access key",
-    "Microsoft Azure",
-    ["SharedAccessKey="],
-    "",
-    "[A-Za-z0-9+/]{43}="
-  ),
+  labelled("Azure storage key", "Microsoft Azure", ["AccountKey="], "", "[A-Za-z0-9+/]{86}=="),
+  labelled("Azure shared access key", "Microsoft Azure", ["SharedAccessKey="], "", "[A-Za-z0-9+/]{43}="),
   {
     name: "Password in a URL",
     source: "RFC 3986",

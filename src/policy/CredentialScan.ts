@@ -63,7 +63,8 @@ for (const format of credentialFormats) {
 
 const pemEnd = /-----END [A-Z0-9 ]{0,60}PRIVATE KEY(?: BLOCK)?-----/y
 /** A line of the body, or of the headers before it; line ends may be escaped, as JSON has them. */
-const bodyLine = /(?:\\r|\\n|%0[AaDd]|[\s"'+,])*(?:[A-Za-z-]{1,32}: [^\n\\]{0,128}|[A-Za-z0-9+/=]{16,4096}|[A-Za-z0-9+/=]{1,15}(?=\\|\s|$))/y
+const bodyLine =
+  /(?:\\r|\\n|%0[AaDd]|[\s"'+,])*(?:[A-Za-z-]{1,32}: [^\n\\]{0,128}|[A-Za-z0-9+/]{16,4096}={0,2}|[A-Za-z0-9+/]{1,15}(?:={1,2}|$))/y
 
 /** The end of a block of which `at` is the end of its first line; `undefined` when nothing follows that is a key. */
 const endOfBlock = (text: string, at: number, nextEnd: (from: number) => number): number | undefined => {

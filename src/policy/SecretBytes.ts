@@ -24,7 +24,8 @@ export const hide = (encoded: string, search: SecretSearch): string => {
   if (!base64.test(encoded)) return search.hide(encoded)
   const bytes = Buffer.from(encoded, "base64")
   const spans = search.spans(bytes.toString("latin1"))
-  const safe = spans === undefined ? encoded : (isUtf8(bytes) ? replaced(bytes, spans) : filled(bytes, spans)).toString("base64")
+  const safe =
+    spans === undefined ? encoded : (isUtf8(bytes) ? replaced(bytes, spans) : filled(bytes, spans)).toString("base64")
   const spelled = search.spans(safe)
   return spelled === undefined ? safe : overwritten(safe, spelled)
 }

@@ -28,7 +28,9 @@ const LEADING = [0, 2, 3] as const
 const base64Forms = (value: string): ReadonlyArray<Form> => {
   const bytes = Buffer.from(value)
   return LEADING.flatMap((from, offset) => {
-    const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString("base64").replace(/=+$/, "")
+    const encoded = Buffer.concat([Buffer.alloc(offset), bytes])
+      .toString("base64")
+      .replace(/=+$/, "")
     const after = (offset + bytes.length) % 3 !== 0
     const text = encoded.slice(from, after ? encoded.length - 1 : encoded.length)
     const urlSafe = text.replaceAll("+", "-").replaceAll("/", "_")
@@ -50,11 +52,7 @@ const jsonForms = (value: string): ReadonlyArray<string> => {
   const plain = JSON.stringify(value).slice(1, -1)
   const nonAscii = /[\u007f-\uffff]/g
   const ascii = unicode(plain, nonAscii, false)
-  const dotnet = unicode(
-    plain.replace(/\\"/g, "\\u0022"),
-    /[\u007f-\uffff'+<>&`]/g,
-    true
-  )
+  const dotnet = unicode(plain.replace(/\\"/g, "\\u0022"), /[\u007f-\uffff'+<>&`]/g, true)
   const forms = [plain, ascii, unicode(plain, nonAscii, true), unicode(plain, /[<>&\u2028\u2029]/g, false), dotnet]
   const slashed = [plain, ascii].map((form) => form.replaceAll("/", "\\/"))
   const again = [plain, ascii].map((form) => JSON.stringify(form).slice(1, -1))
@@ -78,13 +76,23 @@ const htmlForms = (value: string): ReadonlyArray<string> => {
   if (!/[&<>"']/.test(value)) return []
   const text = value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
   const quoted = [text.replaceAll('"', "&quot;"), text.replaceAll('"', "&#34;")]
-  return [text, ...quoted, ...quoted.flatMap((form) => ["&#39;", "&#x27;", "&apos;"].map((one) => form.replaceAll("'", one)))]
+  return [
+    text,
+    ...quoted,
+    ...quoted.flatMap((form) => ["&#39;", "&#x27;", "&apos;"].map((one) => form.replaceAll("'", one)))
+  ]
 }
 
 /** All forms of a value worth searching for, each text once. */
 export const formsOf = (value: string): ReadonlyArray<Form> => {
   const forms = new Map<string, Form>()
-  const plain = [value, ...jsonForms(value), ...urlForms(value), ...htmlForms(value), Buffer.from(value).toString("latin1")]
+  const plain = [
+    value,
+    ...jsonForms(value),
+    ...urlForms(value),
+    ...htmlForms(value),
+    Buffer.from(value).toString("latin1")
+  ]
   for (const form of [...plain.map(whole), ...base64Forms(value)]) {
     if (form.text.length >= MIN_LENGTH && !forms.has(form.text)) forms.set(form.text, form)
   }

@@ -170,7 +170,10 @@ export const make = (): SecretMatcher => {
       before = after
       after = field(after, NEXT)
     }
-    forms.set([first, last, offset, text.length, after, sum, factor, endsOf(text, 0, text.length), edges], form * FIELDS)
+    forms.set(
+      [first, last, offset, text.length, after, sum, factor, endsOf(text, 0, text.length), edges],
+      form * FIELDS
+    )
     if (before < 0) heads[slot] = form
     else forms[before * FIELDS + NEXT] = form
   }

@@ -34,7 +34,8 @@ export const make = (search: SecretSearch): SecretStream => {
     for (const past of pasts) {
       const before = past.text === "" ? "" : past.text + past.between
       const joined = before + text
-      if (before !== "") found = Spans.union(found, Spans.within(search.spans(joined) ?? [], before.length, joined.length))
+      if (before !== "")
+        found = Spans.union(found, Spans.within(search.spans(joined) ?? [], before.length, joined.length))
       const telling = search.openFrom(joined, "telling")
       found = Spans.union(found, Spans.within([telling, joined.length], before.length, joined.length))
       const open = joined.slice(search.openFrom(joined, "any"))

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { LosslessNumber } from "lossless-json"
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
+import { hideBy } from "../platform/DefectText.ts"
 import { hideInAnswer } from "./ResultTexts.ts"
 import * as SecretBytes from "./SecretBytes.ts"
 import { isSecretKey, keyedSpans } from "./SecretKeys.ts"
@@ -188,4 +189,8 @@ export const make = (matcher: SecretMatcher.SecretMatcher): Context.Tag.Service<
 }
 
 /** An empty set that grows with the servers that are started. */
-export const layer: Layer.Layer<Secrets> = Layer.sync(Secrets, () => make(SecretMatcher.make()))
+export const layer: Layer.Layer<Secrets> = Layer.sync(Secrets, () => {
+  const secrets = make(SecretMatcher.make())
+  hideBy(secrets.redactText)
+  return secrets
+})

@@ -23,7 +23,7 @@ import type { Wire, WireEnd } from "../transport/Transport.ts"
 import * as Deadline from "./Deadline.ts"
 import type { ConnectionError, RemoteError } from "./ServerError.ts"
 import * as InboundWindow from "./InboundWindow.ts"
-import { noteOf, type Progress, tokenOf } from "./Progress.ts"
+import { noteOf, type Progress, tokenOf, redacted } from "./Progress.ts"
 import * as RequestFault from "./RequestFault.ts"
 import { faultFor, type Terminal } from "./TerminalCause.ts"
 
@@ -74,6 +74,8 @@ export interface ConnectionOptions {
   readonly mayLeave: (value: JsonObject) => boolean
   /** Hides known secrets in what the server says; applied before anything is cut. */
   readonly redact: (text: string) => string
+  /** The same for texts that are read one after the other; one for each request. */
+  readonly redactStream: () => (text: string) => string
   readonly stdoutNoise: "refuse" | "skip"
   readonly onTimeout: "close" | "keep"
   /** The granted variable that is different now, if one is: checked before each write and each accepted message. */
@@ -405,7 +407,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
             operation: given.operation,
             background: given.background ?? false,
             settle,
-            onProgress: given.onProgress,
+            onProgress: given.onProgress && redacted(options.redactStream(), given.onProgress),
             extend:
               idleMaxMs === undefined
                 ? undefined

@@ -28,6 +28,7 @@ import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { Random } from "../platform/Random.ts"
 import type { NetworkEffect } from "../policy/NetworkPolicy.ts"
 import * as Pins from "../policy/Pins.ts"
+import * as SecretEgress from "../policy/SecretEgress.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import type { Revision } from "../protocol/Revision.ts"
 import * as Revisions from "../protocol/Revisions.ts"
@@ -62,8 +63,6 @@ export interface Generation {
   readonly connection: Connection.Connection
   readonly revision: Revision
   readonly info: ServerInfo
-  /** What it says of itself, secrets not hidden: for comparing, never for showing. */
-  readonly identity: ServerInfo
   /** Fingerprint of the launch, where a pin needed it. */
   readonly launchFingerprint: string | undefined
   readonly capabilities: JsonObject
@@ -108,14 +107,16 @@ interface Handshake {
   readonly instructions: string | undefined
 }
 
-const text = (value: Json | undefined, fallback: string): string =>
-  typeof value === "string" ? cut(value, 256) : fallback
+/** A word of the server, hidden before it is cut: half of a secret would not be found. */
+const word = (value: Json | undefined, redact: (text: string) => string): string =>
+  typeof value === "string" ? cut(redact(value), 256) : "unknown"
 
 /** `initialize`, the version check, `notifications/initialized`. */
 const handshake = (
   connection: Connection.Connection,
   declaration: ServerDeclaration,
-  remaining: () => number
+  remaining: () => number,
+  redact: (text: string) => string
 ): Effect.Effect<Handshake, StartFailure> =>
   Effect.gen(function* () {
     const server = declaration.name
@@ -138,7 +139,7 @@ const handshake = (
     const revision = typeof answered === "string" ? Revisions.find(answered) : undefined
     const refused = declaration.protocol !== "auto" && answered !== declaration.protocol
     if (revision === undefined || refused) {
-      const shown = typeof answered === "string" ? `'${cut(answered, 64)}'` : "no version"
+      const shown = typeof answered === "string" ? `'${cut(redact(answered), 64)}'` : "no version"
       return yield* new StartError({
         code: "SIGIL_PROTOCOL_FAULT",
         reason: "unsupported_protocol_version",
@@ -156,10 +157,10 @@ const handshake = (
     return {
       revision,
       info: isJsonObject(info)
-        ? { name: text(own(info, "name"), "unknown"), version: text(own(info, "version"), "unknown") }
+        ? { name: word(own(info, "name"), redact), version: word(own(info, "version"), redact) }
         : { name: "unknown", version: "unknown" },
       capabilities: isJsonObject(capabilities) ? capabilities : {},
-      instructions: typeof instructions === "string" ? instructions : undefined
+      instructions: typeof instructions === "string" ? redact(instructions) : undefined
     }
   })
 
@@ -259,8 +260,8 @@ export const open = (
         )
         options.onOpen?.(wire)
         const mayLeave = (value: JsonObject): boolean =>
-          declaration.trust.allowSecrets || secrets.containsSecret(value) === undefined
-        const notices = Notices.make(secrets.redactText)
+          SecretEgress.keeps(secrets, declaration.trust.allowSecrets, value) === undefined
+        const notices = Notices.make(secrets.redactText, secrets.redactStream())
         const pending: { end?: () => void } = {}
         const connection = yield* Connection.make(wire, {
           server,
@@ -270,6 +271,7 @@ export const open = (
           onNotification: notices.take,
           mayLeave,
           redact: secrets.redactText,
+          redactStream: secrets.redactStream,
           stdoutNoise: declaration.stdoutNoise,
           onTimeout: declaration.onTimeout,
           changedVariable: admitted.environment.changed,
@@ -284,7 +286,7 @@ export const open = (
         const agreed = yield* Spans.operation(
           telemetry,
           "initialize",
-          Effect.tap(handshake(connection, declaration, remaining), ({ revision }) => {
+          Effect.tap(handshake(connection, declaration, remaining, secrets.redactText), ({ revision }) => {
             negotiated = revision.version
             return Effect.void
           })
@@ -300,7 +302,6 @@ export const open = (
           if (found.length > 0) return yield* new StartError(mismatch(declaration, found, "initialize"))
         }
         session = yield* Spans.openSession
-        const info = { name: secrets.redactText(agreed.info.name), version: secrets.redactText(agreed.info.version) }
         const lists = Lists.make(connection, server)
         const first = Notices.declares(agreed.capabilities, "tools")
           ? yield* Spans.operation(
@@ -328,8 +329,6 @@ export const open = (
           networkEffect: admitted.coverage?.networkEffect ?? "unknown",
           connection,
           ...agreed,
-          info,
-          identity: agreed.info,
           launchFingerprint: admitted.launchFingerprint,
           lists,
           get tools() {
@@ -409,7 +408,8 @@ const startError = (
         : failure.fix),
     where: { ...failure.where, server },
     details: {
-      ...failure.details,
+      // Made of JSON: numbers, names, what the server sent in place of what was asked.
+      ...(secrets.redactJson((failure.details ?? {}) as Json, "schema") as object),
       stderr_tail: help.tail,
       lacking_variables: help.lacking,
       ...(report === undefined

@@ -48,8 +48,8 @@ const textOf = (data: Json | undefined): string => {
   }
 }
 
-/** Notices whose texts go through `redact`. */
-export const make = (redact: (text: string) => string): Notices => {
+/** Notices whose words go through `redact`; the texts of log messages are one stream, in which values may be split. */
+export const make = (redact: (text: string) => string, redactStream: (text: string) => string = redact): Notices => {
   const kept: Array<LogMessage> = []
   const listeners = new Set<(notice: Notice) => void>()
   const tell = (notice: Notice): void => {
@@ -66,9 +66,9 @@ export const make = (redact: (text: string) => string): Notices => {
         const level = own(params, "level")
         const logger = own(params, "logger")
         const message: LogMessage = {
-          level: typeof level === "string" ? cut(level, 32) : "info",
+          level: typeof level === "string" ? cut(redact(level), 32) : "info",
           logger: typeof logger === "string" ? cut(redact(logger), 128) : undefined,
-          text: cut(redact(textOf(own(params, "data"))), MAX_CHARACTERS)
+          text: cut(redactStream(textOf(own(params, "data"))), MAX_CHARACTERS)
         }
         kept.push(message)
         if (kept.length > MAX_MESSAGES) kept.shift()
@@ -76,7 +76,7 @@ export const make = (redact: (text: string) => string): Notices => {
       }
       if (method === "notifications/resources/updated") {
         const uri = own(params, "uri")
-        if (typeof uri === "string") tell({ _tag: "Updated", uri })
+        if (typeof uri === "string") tell({ _tag: "Updated", uri: redact(uri) })
         return
       }
       const changed = /^notifications\/(tools|resources|prompts)\/list_changed$/.exec(method)?.[1]

@@ -15,6 +15,12 @@ export const tokenOf = (params: JsonObject): number | undefined => {
   return typeof key === "number" ? key : undefined
 }
 
+/** Shows notes with what `redact` leaves of their messages; they are one stream, and the next line may end a value. */
+export const redacted =
+  (redact: (text: string) => string, show: (note: Progress) => void) =>
+  (note: Progress): void =>
+    show(note.message === undefined ? note : { ...note, message: redact(note.message) })
+
 /** The note itself; `undefined` when it tells no progress. */
 export const noteOf = (params: JsonObject): Progress | undefined => {
   const progress = own(params, "progress")

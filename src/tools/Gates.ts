@@ -11,6 +11,7 @@ import type { AuditError } from "../audit/AuditError.ts"
 import type { JsonObject } from "../base/Json.ts"
 import * as Permission from "../policy/Permission.ts"
 import { remedyOf } from "../policy/permission/Remedy.ts"
+import * as SecretEgress from "../policy/SecretEgress.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import type { Generation } from "../server/Generation.ts"
 import { Registry } from "../server/Registry.ts"
@@ -49,9 +50,9 @@ export class Gates extends Context.Tag("sigil/tools/Gates")<
       generation: Generation,
       args: JsonObject
     ) => Effect.Effect<void, CallRefused | AuditError>
-    /** Whether the arguments may leave as far as known secrets go. */
+    /** Whether the arguments may leave as far as secrets go. */
     readonly isClean: (generation: Generation, args: JsonObject) => boolean
-    /** Fails when a known secret would leave to a server that may not have it. */
+    /** Fails when a secret would leave to a server that may not have it. */
     readonly secrets: (subject: Subject, generation: Generation, args: JsonObject) => Effect.Effect<void, CallRefused>
   }
 >() {}
@@ -89,7 +90,7 @@ const make = Effect.gen(function* () {
       const remedy = remedyOf(policyFor(caller), call, decided)
       const grantable = decided.grantable
       const asking = Permission.facetNames.filter((facet) => decided.facets[facet] === "ask")
-      const shown = secrets.redactJson(args, "result")
+      const shown = secrets.redactJson(args, "arguments")
       const given = yield* caller.approver.ask({
         server: subject.server,
         tool: subject.tool,
@@ -150,28 +151,25 @@ const make = Effect.gen(function* () {
     permit,
     consentToStart: StartConsent.make(registry, records, policyFor),
     isClean: (generation, args) =>
-      secrets.containsPlaceholder(args) === undefined &&
-      (generation.declaration.trust.allowSecrets || secrets.containsSecret(args) === undefined),
+      SecretEgress.keeps(secrets, generation.declaration.trust.allowSecrets, args) === undefined,
     secrets: (subject, generation, args) =>
       Effect.suspend(() => {
-        const placeholder = secrets.containsPlaceholder(args)
-        if (placeholder !== undefined) {
+        const kept = SecretEgress.keeps(secrets, generation.declaration.trust.allowSecrets, args)
+        if (kept === undefined) return Effect.void
+        if (kept.why === "placeholder") {
           return new CallRefused({
             code: "SIGIL_REDACTED_WRITEBACK",
             reason: "redacted_writeback",
-            text: `The arguments hold, at ${placeholder.path || "/"}, a placeholder that sigil put in place of a hidden value. Sending it would overwrite the real value. Nothing was sent.`,
+            text: `The arguments hold, at ${kept.path || "/"}, a placeholder that sigil put in place of a hidden value. Sending it would overwrite the real value. Nothing was sent.`,
             where: { server: subject.server, tool: subject.tool, operation: "secret_gate" }
           })
         }
-        const found = generation.declaration.trust.allowSecrets ? undefined : secrets.containsSecret(args)
-        return found === undefined
-          ? Effect.void
-          : new CallRefused({
-              code: "SIGIL_SECRET_BLOCKED",
-              reason: "permission_denied",
-              text: `The arguments hold a known secret at ${found.path || "/"}, and server '${subject.server}' may not receive secrets. Nothing was sent.`,
-              where: { server: subject.server, tool: subject.tool, operation: "secret_gate" }
-            })
+        return new CallRefused({
+          code: "SIGIL_SECRET_BLOCKED",
+          reason: "permission_denied",
+          text: `The arguments hold a secret at ${kept.path || "/"}, and server '${subject.server}' may not receive secrets. Nothing was sent.`,
+          where: { server: subject.server, tool: subject.tool, operation: "secret_gate" }
+        })
       })
   })
 })

@@ -28,6 +28,7 @@ import type { Caller } from "./Caller.ts"
 import { type CatalogTool, catalogue } from "./Catalog.ts"
 import { type CallRecord, CallRecords, endOf } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
+import { hideIn, hideRefused } from "./HideSecrets.ts"
 import { Gates, type Subject } from "./Gates.ts"
 import type { Validator } from "./SchemaValidator.ts"
 import { hasFailed } from "../protocol/ResultShape.ts"
@@ -234,8 +235,8 @@ const make = Effect.gen(function* () {
     result: asObject(secrets.redactJson(raw, "result")),
     isError: hasFailed(raw),
     durationMs: clock.unsafeCurrentTimeMillis() - begun,
-    warnings: [...generation.warnings, ...generation.connection.oddities.warnings],
-    outputProblem
+    warnings: [...generation.warnings, ...generation.connection.oddities.warnings].map(secrets.redactText),
+    outputProblem: outputProblem && hideRefused(secrets, outputProblem)
   })
 
   /** Sends a call that passed every gate, once what leaves is on record, and judges its answer. */
@@ -384,15 +385,7 @@ const make = Effect.gen(function* () {
       return verdicts as ReadonlyArray<StepVerdict>
     })
 
-  /** Server text reaches errors too; known values never do. */
-  const hideSecrets = (error: CallError): CallError => {
-    if (error._tag !== "RemoteError" && error._tag !== "ConnectionError") return error
-    const text = secrets.redactText(error.text)
-    if (text === error.text) return error
-    // The same class with one field replaced: both classes take exactly their own fields.
-    const Class = error.constructor as new (fields: object) => typeof error
-    return new Class({ ...error, text })
-  }
+  const hideSecrets = (error: CallError): CallError => hideIn(secrets, error)
 
   const activate = (caller: Caller, request: CallRequest): Effect.Effect<Generation, CallError> => {
     const options = request.onOpen === undefined ? {} : { onOpen: request.onOpen }
@@ -413,11 +406,11 @@ const make = Effect.gen(function* () {
     call: (caller, request) =>
       withCallSpan(
         {
-          name: `tools/call ${request.tool}`,
+          name: `tools/call ${secrets.redactText(request.tool)}`,
           attributes: {
             [Attribute.method]: "tools/call",
             [Attribute.operation]: "execute_tool",
-            [Attribute.tool]: request.tool,
+            [Attribute.tool]: secrets.redactText(request.tool),
             [Attribute.server]: request.server
           }
         },

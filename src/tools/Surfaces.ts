@@ -26,6 +26,7 @@ import { type CallRecord, CallRecords, endOf } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
 import { Gates, type Subject } from "./Gates.ts"
 import { sanitise, visibleNames } from "./Naming.ts"
+import { hideIn } from "./HideSecrets.ts"
 import type { CallError } from "./Pipeline.ts"
 import { misshapen } from "../protocol/ResultShape.ts"
 
@@ -235,13 +236,10 @@ const make = Effect.gen(function* () {
   const deadline = (generation: Generation, request: SurfaceRequest) =>
     CallDeadline.of(generation.declaration, { askedMs: request.timeoutMs })
 
-  const hideSecrets = (error: CallError): CallError => {
-    if (error._tag !== "RemoteError" && error._tag !== "ConnectionError") return error
-    const text = secrets.redactText(error.text)
-    return text === error.text ? error : Object.assign(Object.create(Object.getPrototypeOf(error)), error, { text })
-  }
+  const hideSecrets = (error: CallError): CallError => hideIn(secrets, error)
 
-  const warningsOf = (generation: Generation): ReadonlyArray<string> => [...generation.connection.oddities.warnings]
+  const warningsOf = (generation: Generation): ReadonlyArray<string> =>
+    [...generation.connection.oddities.warnings].map(secrets.redactText)
 
   const spanned = <A, R>(
     request: SurfaceRequest,
@@ -251,7 +249,7 @@ const make = Effect.gen(function* () {
   ): Effect.Effect<A, CallError, R> =>
     withCallSpan(
       {
-        name: target === "" ? operation.method : `${operation.method} ${target}`,
+        name: target === "" ? operation.method : `${operation.method} ${secrets.redactText(target)}`,
         attributes: { [Attribute.method]: operation.method, [Attribute.server]: request.server }
       },
       errorTypeOf,
@@ -332,7 +330,10 @@ const make = Effect.gen(function* () {
         const dropped = listing.items.length - items.length
         return {
           items: items.map((item) => secrets.redactJson(item, "schema") as JsonObject),
-          warnings: [...listing.warnings, ...(dropped > 0 ? [`${dropped} malformed entries are left out.`] : [])]
+          warnings: [
+            ...listing.warnings.map(secrets.redactText),
+            ...(dropped > 0 ? [`${dropped} malformed entries are left out.`] : [])
+          ]
         }
       })
     )

@@ -18,6 +18,7 @@ export const connect = (server: MemoryTransport.MemoryServer, options: Partial<C
       onNotification: () => undefined,
       mayLeave: () => true,
       redact: (text) => text,
+      redactStream: () => (text) => text,
       stdoutNoise: "refuse",
       onTimeout: "close",
       changedVariable: () => undefined,

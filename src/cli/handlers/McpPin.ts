@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { type EditTarget, pinServer, targetOf } from "../../config/Edit.ts"
 import { Locations } from "../../config/Locations.ts"
 import type { ServerDeclaration } from "../../config/ServerDeclaration.ts"
-import { Secrets } from "../../policy/Secrets.ts"
+import { PLACEHOLDER } from "../../policy/SecretSearch.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Registry } from "../../server/Registry.ts"
 import type { Input } from "../commands/McpPin.ts"
@@ -41,7 +41,6 @@ export const handler: Handler<Input> = ({ args }) =>
     return yield* Effect.gen(function* () {
       const output = yield* Output
       const registry = yield* Registry
-      const secrets = yield* Secrets
       const { name } = args
       const { entry } = yield* rowOf(name)
       if (entry._tag === "Broken") return yield* entry.broken.error
@@ -54,10 +53,11 @@ export const handler: Handler<Input> = ({ args }) =>
       const pinned = {
         transport_fingerprint: generation.launchFingerprint ?? "",
         protocol_version: generation.revision.version,
-        server_name: generation.identity.name,
-        server_version: generation.identity.version
+        server_name: generation.info.name,
+        server_version: generation.info.version
       }
-      if (secrets.containsSecret(pinned) !== undefined) {
+      // What was hidden in its name cannot be compared later.
+      if (Object.values(pinned).some((value) => value.includes(PLACEHOLDER))) {
         yield* finish(registry, 4)
         return yield* new UsageError({
           code: "SIGIL_SECRET_BLOCKED",

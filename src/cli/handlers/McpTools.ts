@@ -54,6 +54,13 @@ const partOf = (row: Row, all: boolean) =>
       : ({ server, state: "failed", failure: tools.left, tools: [] } satisfies Part)
   })
 
+/** Paths and messages repeat names of the server's schema. */
+const reasonOf = (reason: NonNullable<CatalogTool["reason"]>, redact: (text: string) => string) => ({
+  ...reason,
+  path: redact(reason.path),
+  message: redact(reason.message)
+})
+
 const toolDocument = (
   tool: CatalogTool,
   redactor: { redactText: (text: string) => string; redactSchema: (schema: object) => unknown }
@@ -67,10 +74,12 @@ const toolDocument = (
   ...(tool.outputSchema === undefined || tool.status === "quarantined"
     ? {}
     : { output_schema: redactor.redactSchema(tool.outputSchema) }),
-  ...(tool.annotations === undefined || tool.status === "quarantined" ? {} : { annotations: tool.annotations }),
+  ...(tool.annotations === undefined || tool.status === "quarantined"
+    ? {}
+    : { annotations: redactor.redactSchema(tool.annotations) }),
   tokens: tokensOf(tool),
   status: tool.status,
-  ...(tool.reason === undefined ? {} : { reason: tool.reason })
+  ...(tool.reason === undefined ? {} : { reason: reasonOf(tool.reason, redactor.redactText) })
 })
 
 const sum = (tools: ReadonlyArray<CatalogTool>): number =>
@@ -114,7 +123,8 @@ const print = (parts: ReadonlyArray<Part>) =>
         tool.status === "available" ? `${tokensOf(tool)}` : red(tool.status),
         tool.status === "available"
           ? clip(redactor.redactText(tool.description).replace(/\s+/g, " ").trim(), 400)
-          : `${tool.reason?.message ?? ""}${tool.reason?.path ? ` (at ${clip(tool.reason.path, 60)})` : ""}`
+          : redactor.redactText(tool.reason?.message ?? "") +
+            (tool.reason?.path ? ` (at ${clip(redactor.redactText(tool.reason.path), 60)})` : "")
       ])
       yield* output.table(["  TOOL", "TOKENS", "DESCRIPTION"], cells)
       yield* output.text([""])
