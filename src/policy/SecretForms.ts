@@ -83,6 +83,9 @@ const htmlForms = (value: string): ReadonlyArray<string> => {
   ]
 }
 
+/** A segment of a JSON pointer (RFC 6901). */
+const pointerForm = (value: string): string => value.replaceAll("~", "~0").replaceAll("/", "~1")
+
 /** All forms of a value worth searching for, each text once. */
 export const formsOf = (value: string): ReadonlyArray<Form> => {
   const forms = new Map<string, Form>()
@@ -91,6 +94,7 @@ export const formsOf = (value: string): ReadonlyArray<Form> => {
     ...jsonForms(value),
     ...urlForms(value),
     ...htmlForms(value),
+    pointerForm(value),
     Buffer.from(value).toString("latin1")
   ]
   for (const form of [...plain.map(whole), ...base64Forms(value)]) {

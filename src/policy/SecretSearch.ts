@@ -9,9 +9,9 @@ import * as Spans from "./TextSpans.ts"
 /** Stands for a hidden value. */
 export const PLACEHOLDER = "[hidden]"
 
-/** Lines of broken base64 have one length in these bounds; 64 and 76 are usual. */
-const SHORTEST_LINE = 40
-const LONGEST_LINE = 200
+/** A line of broken base64 has at least so many characters, and at most so many are looked at. */
+const SHORTEST_LINE = 32
+const LONGEST_LINE = 512
 
 /** The search over one set of values. */
 export interface SecretSearch {
@@ -24,55 +24,42 @@ export interface SecretSearch {
   readonly openFrom: (text: string, least: "any" | "telling") => number
 }
 
-/** Only letters and digits of base64, both alphabets. */
-const base64Line = /[A-Za-z0-9+/_-]*=?=?/y
+/** A run of base64 from a place on, and one that ends a text. */
+const runFrom = /[A-Za-z0-9+/_-]*/y
+const runBefore = /[A-Za-z0-9+/_-]+$/
 
 /** The search with a matcher. */
 export const make = (matcher: SecretMatcher): SecretSearch => {
-  /** Whether `[from, to)` is one line of base64. */
-  const isLine = (text: string, from: number, to: number): boolean => {
-    base64Line.lastIndex = from
-    return base64Line.test(text) && base64Line.lastIndex === to
-  }
-
   /** Values in base64 that line breaks cut: the lines are put together, and what is found is put back. */
   const brokenSpans = (text: string): ReadonlyArray<number> | undefined => {
     let found: ReadonlyArray<number> | undefined
-    let start = 0
-    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
-      const width = end - start
-      if (width < SHORTEST_LINE || width > LONGEST_LINE + 1) {
-        start = end + 1
-        continue
+    let from = 0
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
+      const stop = text[end - 1] === "\r" ? end - 1 : end
+      const line = text.slice(Math.max(from, stop - LONGEST_LINE), stop)
+      from = end + 1
+      // A space is what most lines have near their end.
+      if (line.length < SHORTEST_LINE || line.includes(" ", line.length - SHORTEST_LINE)) continue
+      const first = runBefore.exec(line)?.[0] ?? ""
+      if (first.length < SHORTEST_LINE) continue
+      const parts = [first]
+      const starts = [stop - first.length]
+      for (let open = true; open;) {
+        runFrom.lastIndex = from
+        const part = runFrom.exec(text)?.[0] ?? ""
+        parts.push(part)
+        starts.push(from)
+        const after = from + part.length
+        const broken = text.startsWith("\r\n", after) ? 2 : text[after] === "\n" ? 1 : 0
+        open = broken > 0 && part.length >= SHORTEST_LINE
+        from = open ? after + broken : after
       }
-      const breakLength = text[end - 1] === "\r" ? 2 : 1
-      const size = width - (breakLength - 1)
-      if (!isLine(text, start, start + size)) {
-        start = end + 1
-        continue
-      }
-      const lines = [text.slice(start, start + size)]
-      let next = end + 1
-      for (;;) {
-        base64Line.lastIndex = next
-        base64Line.test(text)
-        const taken = Math.min(base64Line.lastIndex, next + size)
-        lines.push(text.slice(next, taken))
-        const full = taken === next + size && text.startsWith(breakLength === 2 ? "\r\n" : "\n", taken)
-        if (!full) {
-          next = taken
-          break
-        }
-        next = taken + breakLength
-      }
-      const back = (at: number): number => start + at + Math.floor(at / size) * breakLength
-      const inside = matcher.spans(lines.join("")) ?? []
-      const outside = inside.map((at, index) => (index % 2 === 0 ? back(at) : back(at - 1) + 1))
-      found = Spans.union(found, outside)
-      start = Math.max(end + 1, next)
+      const inside = matcher.spans(parts.join(""))
+      if (inside !== undefined) found = Spans.union(found, outside(inside, parts, starts))
     }
     return found
   }
+
   const spans = (text: string): ReadonlyArray<number> | undefined => {
     const known = matcher.spans(text)
     const formats = CredentialScan.spans(text)
@@ -86,4 +73,23 @@ export const make = (matcher: SecretMatcher): SecretSearch => {
     finds: (text) => spans(text) !== undefined,
     openFrom: (text, least) => Math.min(matcher.openFrom(text, least), CredentialScan.openFrom(text, least))
   }
+}
+
+/** Where parts of the joined lines stand in the text; line breaks in between go with them. */
+const outside = (
+  inside: ReadonlyArray<number>,
+  parts: ReadonlyArray<string>,
+  starts: ReadonlyArray<number>
+): ReadonlyArray<number> => {
+  let part = 0
+  let before = 0
+  const place = (at: number): number => {
+    while (at >= before + (parts[part]?.length ?? Infinity)) {
+      before += parts[part]?.length ?? 0
+      part += 1
+    }
+    return (starts[part] ?? 0) + at - before
+  }
+  // Ends are places behind the last character, which may be the last of its line.
+  return inside.map((at, index) => (index % 2 === 0 ? place(at) : place(at - 1) + 1))
 }

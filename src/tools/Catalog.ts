@@ -56,8 +56,33 @@ const filtered = (generation: Generation, name: string): ToolReason | undefined 
   return undefined
 }
 
-/** All tools of the given generations, in their servers' order. */
-export const catalogue = (generations: ReadonlyArray<Generation>): ReadonlyArray<CatalogTool> => {
+/**
+ * Visible names of tools whose own names may hold secrets: what is hidden goes before a name is made, because a made
+ * name is cut, cleaned and hashed. Tools that differ only in what is hidden are numbered.
+ */
+export const shownNames = (
+  tools: ReadonlyArray<{ readonly server: string; readonly name: string }>,
+  redact: (text: string) => string
+): ReadonlyArray<string> => {
+  const numbers = new Map<string, Map<string, number>>()
+  return visibleNames(
+    tools.map(({ server, name }) => {
+      const shown = redact(name)
+      if (shown === name) return { server, tool: name }
+      const alike = numbers.get(`${server}\0${shown}`) ?? new Map<string, number>()
+      numbers.set(`${server}\0${shown}`, alike)
+      const number = alike.get(name) ?? alike.size + 1
+      alike.set(name, number)
+      return { server, tool: number === 1 ? shown : `${shown} ${number}` }
+    })
+  )
+}
+
+/** All tools of the given generations, in their servers' order; `redact` hides secrets in what becomes a name. */
+export const catalogue = (
+  generations: ReadonlyArray<Generation>,
+  redact: (text: string) => string = (text) => text
+): ReadonlyArray<CatalogTool> => {
   const found: Array<Omit<CatalogTool, "visibleName">> = []
   for (const generation of generations) {
     const seen = new Set<string>()
@@ -89,7 +114,7 @@ export const catalogue = (generations: ReadonlyArray<Generation>): ReadonlyArray
       })
     }
   }
-  const names = visibleNames(found.map(({ server, name }) => ({ server, tool: name })))
+  const names = shownNames(found, redact)
   return found.map((tool, index) => ({ ...tool, visibleName: names[index] ?? tool.name }))
 }
 

@@ -26,6 +26,16 @@ export const hideIn = (secrets: Context.Tag.Service<Secrets>, error: CallError):
 export const hideRefused = (secrets: Context.Tag.Service<Secrets>, error: CallRefused): CallRefused =>
   hidden(secrets, error)
 
+/** A JSON pointer whose segments hold no secret: they are read before they are searched. */
+export const hideInPointer = (redact: (text: string) => string, pointer: string): string =>
+  redact(
+    pointer
+      .split("/")
+      .map((segment) => redact(segment.replaceAll("~1", "/").replaceAll("~0", "~")))
+      .map((segment) => segment.replaceAll("~", "~0").replaceAll("/", "~1"))
+      .join("/")
+  )
+
 const hidden = <E extends Extract<CallError, { readonly _tag: "RemoteError" | "ConnectionError" | "CallRefused" }>>(
   secrets: Context.Tag.Service<Secrets>,
   error: E

@@ -107,7 +107,7 @@ const make = Effect.gen(function* () {
     const list = generation.tools
     const known = prepared.get(list)
     if (known !== undefined) return known
-    const tools = catalogue([generation])
+    const tools = catalogue([generation], secrets.redactText)
     const byName = new Map<string, CatalogTool>()
     for (const tool of tools) byName.set(tool.visibleName, tool)
     // The exact name wins over a visible one, and the first of two equal names over its quarantined twin.

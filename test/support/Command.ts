@@ -13,6 +13,8 @@ const here = path.dirname(fileURLToPath(import.meta.url))
 export const repository = path.join(here, "..", "..")
 /** The misbehaving server of `servers/odd.mjs`. */
 export const odd = path.join(here, "servers", "odd.mjs")
+/** A server that repeats a secret it was granted wherever it can. */
+export const leaky = path.join(here, "servers", "leaky.mjs")
 /** A server whose answers do not have the members that their methods demand. */
 export const misshapen = path.join(here, "servers", "misshapen.mjs")
 /** The built command. */

@@ -6,7 +6,7 @@ import { Secrets } from "../../policy/Secrets.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Registry } from "../../server/Registry.ts"
 import type { CatalogTool } from "../../tools/Catalog.ts"
-import { visibleNames } from "../../tools/Naming.ts"
+import { shownNames } from "../../tools/Catalog.ts"
 import { Pipeline } from "../../tools/Pipeline.ts"
 import { search } from "../../tools/Search.ts"
 import type { Input } from "../commands/McpSearch.ts"
@@ -52,7 +52,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
         Effect.forEach(yield* rows, (row) => partOf(row, options.all), { concurrency: "unbounded" })
       )
       const tools = parts.flatMap((part) => part.tools).filter(({ status }) => status === "available")
-      const names = visibleNames(tools.map(({ server, name }) => ({ server, tool: name })))
+      const names = shownNames(tools, secrets.redactText)
       const named = tools.map((tool, index) => ({ ...tool, visibleName: names[index] ?? tool.visibleName }))
       const found = search(named, query).slice(0, Math.max(1, options.limit))
       const matches = found.map(({ tool, score }) => ({

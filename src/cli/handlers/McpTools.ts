@@ -8,13 +8,13 @@ import { stringify } from "../../protocol/Codec.ts"
 import { Secrets } from "../../policy/Secrets.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Registry } from "../../server/Registry.ts"
-import { type CatalogTool, tokensOf } from "../../tools/Catalog.ts"
-import { visibleNames } from "../../tools/Naming.ts"
+import { type CatalogTool, tokensOf, shownNames } from "../../tools/Catalog.ts"
 import { Pipeline } from "../../tools/Pipeline.ts"
 import { project, type Provider } from "../../tools/SchemaProjection.ts"
 import type { Input } from "../commands/McpTools.ts"
 import { finish } from "../Finish.ts"
 import { errorOf } from "../FailureText.ts"
+import { hideInPointer } from "../../tools/HideSecrets.ts"
 import type { Handler } from "../Handler.ts"
 import { bold, dim, red, yellow } from "../Markup.ts"
 import { Output } from "../Output.ts"
@@ -57,7 +57,7 @@ const partOf = (row: Row, all: boolean) =>
 /** Paths and messages repeat names of the server's schema. */
 const reasonOf = (reason: NonNullable<CatalogTool["reason"]>, redact: (text: string) => string) => ({
   ...reason,
-  path: redact(reason.path),
+  path: hideInPointer(redact, reason.path),
   message: redact(reason.message)
 })
 
@@ -124,7 +124,7 @@ const print = (parts: ReadonlyArray<Part>) =>
         tool.status === "available"
           ? clip(redactor.redactText(tool.description).replace(/\s+/g, " ").trim(), 400)
           : redactor.redactText(tool.reason?.message ?? "") +
-            (tool.reason?.path ? ` (at ${clip(redactor.redactText(tool.reason.path), 60)})` : "")
+            (tool.reason?.path ? ` (at ${clip(hideInPointer(redactor.redactText, tool.reason.path), 60)})` : "")
       ])
       yield* output.table(["  TOOL", "TOKENS", "DESCRIPTION"], cells)
       yield* output.text([""])
@@ -139,7 +139,7 @@ const printFor = (provider: Provider, parts: ReadonlyArray<Part>) =>
     const secrets = yield* Secrets
     const all = parts.flatMap(({ tools }) => tools)
     // One set: names that models see depend on all tools together.
-    const names = visibleNames(all.map(({ server, name }) => ({ server, tool: name })))
+    const names = shownNames(all, secrets.redactText)
     const named = all.map((tool, index) => ({ ...tool, visibleName: names[index] ?? tool.visibleName }))
     const tools = named
       .filter(({ status }) => status === "available")
