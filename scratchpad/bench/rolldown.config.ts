@@ -7,6 +7,10 @@ const here = path.dirname(new URL(import.meta.url).pathname)
 
 export default defineConfig({
   ...options(path.join(here, "build")),
-  input: { fleet: path.join(here, "Fleet.ts"), host: path.join(here, "Host.ts") },
+  input: {
+    fleet: path.join(here, "Fleet.ts"),
+    host: path.join(here, "Host.ts"),
+    redaction: path.join(here, "Redaction.ts")
+  },
   plugins: []
 })

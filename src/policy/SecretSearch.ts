@@ -30,14 +30,17 @@ const runBefore = /[A-Za-z0-9+/_-]+$/
 
 /** The search with a matcher. */
 export const make = (matcher: SecretMatcher): SecretSearch => {
-  /** Values in base64 that line breaks cut: the lines are put together, and what is found is put back. */
-  const brokenSpans = (text: string): ReadonlyArray<number> | undefined => {
+  /**
+   * Values in base64 that line breaks cut: the lines are put together, and what is found is put back. A break is `cr`
+   * and `lf`, or `lf` alone.
+   */
+  const brokenSpans = (text: string, cr: string, lf: string): ReadonlyArray<number> | undefined => {
     let found: ReadonlyArray<number> | undefined
     let from = 0
-    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
-      const stop = text[end - 1] === "\r" ? end - 1 : end
+    for (let end = text.indexOf(lf); end >= 0; end = text.indexOf(lf, from)) {
+      const stop = text.startsWith(cr, end - cr.length) ? end - cr.length : end
       const line = text.slice(Math.max(from, stop - LONGEST_LINE), stop)
-      from = end + 1
+      from = end + lf.length
       // A space is what most lines have near their end.
       if (line.length < SHORTEST_LINE || line.includes(" ", line.length - SHORTEST_LINE)) continue
       const first = runBefore.exec(line)?.[0] ?? ""
@@ -50,7 +53,11 @@ export const make = (matcher: SecretMatcher): SecretSearch => {
         parts.push(part)
         starts.push(from)
         const after = from + part.length
-        const broken = text.startsWith("\r\n", after) ? 2 : text[after] === "\n" ? 1 : 0
+        const broken = text.startsWith(cr + lf, after)
+          ? cr.length + lf.length
+          : text.startsWith(lf, after)
+            ? lf.length
+            : 0
         open = broken > 0 && part.length >= SHORTEST_LINE
         from = open ? after + broken : after
       }
@@ -63,8 +70,10 @@ export const make = (matcher: SecretMatcher): SecretSearch => {
   const spans = (text: string): ReadonlyArray<number> | undefined => {
     const known = matcher.spans(text)
     const formats = CredentialScan.spans(text)
-    const broken = matcher.size() === 0 || text.length < SHORTEST_LINE ? undefined : brokenSpans(text)
-    return Spans.union(Spans.union(known, formats), broken)
+    const either = Spans.union(known, formats)
+    if (matcher.size() === 0 || text.length < SHORTEST_LINE) return either
+    // As they are, and as JSON text has them.
+    return Spans.union(either, Spans.union(brokenSpans(text, "\r", "\n"), brokenSpans(text, "\\r", "\\n")))
   }
 
   return {

@@ -166,7 +166,8 @@ export const make = (matcher: SecretMatcher.SecretMatcher): Context.Tag.Service<
   return {
     register: (values) =>
       Effect.sync(() => {
-        for (const value of values) matcher.add(value)
+        // What the placeholder itself says can be no secret: it would be found in what was hidden.
+        for (const value of values) if (!PLACEHOLDER.includes(value)) matcher.add(value)
       }),
     redactText: text,
     redactStream: () => SecretStream.make(found),

@@ -13,7 +13,7 @@ const writers = {
     JSON.stringify(secret)
       .slice(1, -1)
       .replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
-  html: () => secret.replaceAll("&", "&amp;").replaceAll('"', "&quot;")
+  html: () => secret.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;")
 }
 const form = process.argv[2] ?? "plain"
 const written = (writers[form] ?? writers.plain)()
