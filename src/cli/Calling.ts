@@ -19,12 +19,17 @@ import * as TerminalApprover from "./TerminalApprover.ts"
 const working = (what: string) =>
   Effect.gen(function* () {
     const output = yield* Output
+    const secrets = yield* Secrets
     const runtime = yield* Effect.runtime()
+    // What was typed may repeat a secret, which is known only once the server is admitted.
+    const title = (): string => secrets.redactText(what)
     let note = ""
     let seconds = 0
     let asking = false
     const draw = Effect.suspend(() =>
-      asking || seconds === 0 ? Effect.void : output.progress(`${what}${note === "" ? "…" : `: ${note}`} ${seconds} s`)
+      asking || seconds === 0
+        ? Effect.void
+        : output.progress(`${title()}${note === "" ? "…" : `: ${note}`} ${seconds} s`)
     )
     yield* Effect.sync(() => {
       seconds += 1
@@ -37,7 +42,7 @@ const working = (what: string) =>
             : ` ${progress}`
         note = `${escapeLine(message ?? "")}${share}`.trim().slice(0, 200)
         Runtime.runFork(runtime)(
-          asking ? Effect.void : output.progress(`${what}: ${note}${seconds === 0 ? "" : ` ${seconds} s`}`)
+          asking ? Effect.void : output.progress(`${title()}: ${note}${seconds === 0 ? "" : ` ${seconds} s`}`)
         )
       },
       /** Keeps the line away while somebody is asked. */

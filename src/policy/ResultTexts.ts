@@ -21,6 +21,8 @@ interface Slot {
 const slotOf = (entry: JsonObject): Slot | undefined => {
   const text = own(entry, "text")
   if (typeof text === "string") return { text, put: (into, next) => ({ ...into, text: next }) }
+  const said = own(entry, "content")
+  if (typeof said === "string") return { text: said, put: (into, next) => ({ ...into, content: next }) }
   for (const member of ["resource", "content"]) {
     const inner = own(entry, member)
     const nested = isJsonObject(inner) ? own(inner, "text") : undefined

@@ -46,7 +46,7 @@ const unicode = (text: string, units: RegExp, upper: boolean): string =>
 
 /**
  * JSON text of a string without its quotes: non-ASCII as it is or escaped, `/` with or without `\`, the characters
- * of HTML escaped as Go and .NET do, and once more escaped where JSON text stands inside of JSON text.
+ * of HTML escaped as Go and .NET do.
  */
 const jsonForms = (value: string): ReadonlyArray<string> => {
   const plain = JSON.stringify(value).slice(1, -1)
@@ -55,8 +55,7 @@ const jsonForms = (value: string): ReadonlyArray<string> => {
   const dotnet = unicode(plain.replace(/\\"/g, "\\u0022"), /[\u007f-\uffff'+<>&`]/g, true)
   const forms = [plain, ascii, unicode(plain, nonAscii, true), unicode(plain, /[<>&\u2028\u2029]/g, false), dotnet]
   const slashed = [plain, ascii].map((form) => form.replaceAll("/", "\\/"))
-  const again = [plain, ascii].map((form) => JSON.stringify(form).slice(1, -1))
-  return [...forms, ...slashed, ...again]
+  return [...forms, ...slashed]
 }
 
 const upperHex = (one: string): string => `%${one.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`
@@ -97,7 +96,9 @@ export const formsOf = (value: string): ReadonlyArray<Form> => {
     pointerForm(value),
     Buffer.from(value).toString("latin1")
   ]
-  for (const form of [...plain.map(whole), ...base64Forms(value)]) {
+  // Servers repeat JSON and HTML inside of JSON text, so each form may be escaped once more.
+  const inText = plain.map((form) => JSON.stringify(form).slice(1, -1))
+  for (const form of [...[...plain, ...inText].map(whole), ...base64Forms(value)]) {
     if (form.text.length >= MIN_LENGTH && !forms.has(form.text)) forms.set(form.text, form)
   }
   return [...forms.values()]

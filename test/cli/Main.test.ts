@@ -14,6 +14,7 @@ import { program } from "../../src/cli/Main.ts"
 import { Output } from "../../src/cli/Output.ts"
 import { usage } from "../../src/cli/UsageError.ts"
 import * as HostEnvironment from "../../src/platform/HostEnvironment.ts"
+import { layer as secretsLayer, Secrets } from "../../src/policy/Secrets.ts"
 import * as Terminal from "../../src/platform/Terminal.ts"
 
 const layers = (given: Parameters<typeof Terminal.layerTest>[0] = {}) =>
@@ -97,6 +98,24 @@ describe("Main", () => {
       assert.match(stderr, /^error: A fault inside sigil: x is not\nfix: .*\ncode: SIGIL_INTERNAL/)
       assert.match((yield* sigil("try -d", table)).stderr, /a function[^]*\n\s+at /)
       assert.equal(JSON.parse((yield* sigil("try --json", table)).stdout).error.code, "SIGIL_INTERNAL")
+    })
+  )
+
+  it.effect("reports no secret that a run knew, also after the run is gone", () =>
+    Effect.gen(function* () {
+      const secret = "s3cret-of-a-run"
+      const table = trying(() =>
+        Effect.zipRight(
+          Effect.flatMap(Secrets, (secrets) => secrets.register([secret])).pipe(Effect.provide(secretsLayer)),
+          Effect.logWarning(`it was ${secret}`).pipe(Effect.zipRight(Effect.die(new TypeError(`${secret} is not`))))
+        )
+      )
+      for (const line of ["try", "try --debug"]) {
+        const { stdout, stderr } = yield* sigil(line, table)
+        assert.include(stderr, "[hidden] is not")
+        assert.include(stderr, "it was [hidden]")
+        assert.notInclude(stdout + stderr, secret)
+      }
     })
   )
 

@@ -36,6 +36,7 @@ const readings = (text: string): ReadonlyArray<string> => {
   return [text, unescaped(text), unescaped(unescaped(text)), percent, entities, ...decoded]
 }
 
+/** Parts of the secret that nobody may read. */
 const shards = Array.from({ length: SECRET.length - SHARD + 1 }, (_, at) => SECRET.slice(at, at + SHARD))
 
 /** A part of the secret that can be read in the text. */
@@ -120,25 +121,6 @@ const tools = [
   "late"
 ]
 
-/** Everything a server can be asked for. */
-const commands: ReadonlyArray<ReadonlyArray<string>> = [
-  ["tools", "leaky"],
-  ["search", "echo"],
-  ["resources", "leaky"],
-  ["templates", "leaky"],
-  ["prompts", "leaky"],
-  ["read", "leaky", "demo://x"],
-  ["prompt", "leaky", "p"],
-  ["complete", "leaky", "prompt:p", "a", "x"],
-  ["call", "leaky", "logs", "--stderr"],
-  ["call", "leaky", "progress"],
-  ["call", "leaky", "nothing-like-it"],
-  ...tools.map((tool) => ["call", "leaky", tool, "--full"]),
-  ["list", "--status"],
-  ["get", "leaky"],
-  ["logs", "leaky"]
-]
-
 /** Of each kind of channel one, for the forms beside the plain one. */
 const some: ReadonlyArray<ReadonlyArray<string>> = [
   ["tools", "leaky"],
@@ -149,13 +131,28 @@ const some: ReadonlyArray<ReadonlyArray<string>> = [
   ...["blocks", "structured", "links", "error"].map((tool) => ["call", "leaky", tool, "--full"])
 ]
 
+/** Everything a server can be asked for. */
+const commands: ReadonlyArray<ReadonlyArray<string>> = [
+  ...some,
+  ["search", "echo"],
+  ["resources", "leaky"],
+  ["templates", "leaky"],
+  ["prompts", "leaky"],
+  ["complete", "leaky", "prompt:p", "a", "x"],
+  ["call", "leaky", "nothing-like-it"],
+  ...tools.map((tool) => ["call", "leaky", tool, "--full"]),
+  ["list", "--status"],
+  ["get", "leaky"],
+  ["logs", "leaky"]
+]
+
 describe("a server that repeats its secret", () => {
   for (const form of ["plain", "base64", "base64url", "wrapped", "url", "json", "html"]) {
-    it(`shows it nowhere, written as ${form}`, { timeout: 120_000 }, () =>
+    it(`shows it nowhere, written as ${form}`, { timeout: 180_000 }, () =>
       within(async (project) => {
         for (const words of form === "plain" ? commands : some) {
           // People and programs see different texts; the alternative form is enough for each second one.
-          for (const json of form === "plain" ? [[], ["--json"]] : [["--json"]]) {
+          for (const json of form === "plain" && some.includes(words) ? [[], ["--json"]] : [["--json"]]) {
             const ran = await project.run([...serverOf(form), ...json, "mcp", ...words], { env: env() })
             clean(ran, `${words.join(" ")} ${json.join("")}`)
             assert.isAtMost(ran.code, 5, `${words.join(" ")}: ${ran.stderr}`)
@@ -242,6 +239,7 @@ describe("what goes out", () => {
           env: env()
         })
         assert.deepEqual([code, document.error.code], [4, "SIGIL_SECRET_BLOCKED"], words.join(" "))
+        assert.isUndefined(leakIn(JSON.stringify(document)), words.join(" "))
       }
       for (const text of [
         SECRET,
@@ -249,7 +247,7 @@ describe("what goes out", () => {
         encodeURIComponent(SECRET),
         `ghp_${"aB3".repeat(12)}`
       ]) {
-        await refused("call", "leaky", "echo", `token=x${text} y`.replace(`x${text}`, text))
+        await refused("call", "leaky", "echo", `token=${text}`)
       }
       await refused("read", "leaky", `demo://${encodeURIComponent(SECRET)}`)
       await refused("prompt", "leaky", "p", `a=${SECRET}`)

@@ -33,7 +33,11 @@ const whole = (received: Array<Received>, box: { link?: MemoryLink }) =>
       "resources/read": (params) => ({ contents: [{ uri: params["uri"] ?? "", text: "content" }] }),
       "resources/subscribe": () => ({}),
       "resources/unsubscribe": () => ({}),
-      "prompts/get": () => ({ messages: [{ role: "user", content: { type: "text", text: "hi" } }] }),
+      "prompts/get": ({ name }) => ({
+        messages: [
+          { role: "user", content: { type: "text", text: name === "leak" ? `it is ghp_${"aB3".repeat(12)}.` : "hi" } }
+        ]
+      }),
       "completion/complete": () => ({ completion: { values: ["x"], hasMore: false } }),
       "logging/setLevel": () => ({})
     }
@@ -64,6 +68,54 @@ describe("Surfaces", () => {
       const sent = Object.fromEntries(received.map(({ method, params }) => [method, params]))
       assert.deepEqual(sent["prompts/get"], { name: "p", arguments: { k: "v" } })
       assert.deepEqual(sent["completion/complete"]?.["context"], { arguments: context })
+    }).pipe(withFakes({ servers: { a: whole(received, {}) } }))
+  })
+
+  it.effect("send no placeholder back: no prompt argument, address or completion", () => {
+    const received: Array<Received> = []
+    return Effect.gen(function* () {
+      const surfaces = yield* Surfaces
+      const complete = (value: string, known: string) =>
+        surfaces.complete(caller, {
+          server: "a",
+          ref: { type: "ref/prompt", name: "p" },
+          argument: "k",
+          value,
+          context: { known }
+        })
+      const prompt = (name: string, argument: string) =>
+        surfaces.prompt(caller, { server: "a", name, args: { k: argument } })
+      // Before anything was hidden it is a word like any other.
+      yield* prompt("p", "[hidden]")
+      yield* complete("[hidden]", "[hidden]")
+      yield* surfaces.read(caller, { server: "a", uri: "a:[hidden]" })
+      const read = yield* surfaces.read(caller, { server: "a", uri: `a:eyJ${"aB3".repeat(12)}` })
+      assert.deepEqual(read.result["contents"], [{ uri: `a:eyJ${"aB3".repeat(12)}`, text: "content" }])
+      const token = `ghp_${"aB3".repeat(12)}`
+      const refused = yield* Effect.flip(surfaces.read(caller, { server: "a", uri: `a:${token}` }))
+      assert.equal(refused.code, "SIGIL_SECRET_BLOCKED")
+      assert.notInclude(JSON.stringify(refused), token)
+      yield* Effect.flip(prompt("p", token))
+      yield* Effect.flip(complete("x", token))
+      // A token that the server holds by itself is hidden in its answer.
+      const { result } = yield* prompt("leak", "x")
+      assert.deepEqual(result["messages"], [{ role: "user", content: { type: "text", text: "it is [hidden]." } }])
+      const sent = received.length
+      const later = [
+        surfaces.read(caller, { server: "a", uri: "a:[hidden]" }),
+        surfaces.read(caller, { server: "a", uri: "a:%5Bhidden%5D" }),
+        prompt("p", "x [hidden]"),
+        prompt("[hidden]", "x"),
+        complete("[hidden]", "x"),
+        complete("x", "[hidden]")
+      ]
+      for (const effect of later) {
+        assert.equal(
+          (yield* Effect.flip<unknown, { readonly code: string }, never>(effect)).code,
+          "SIGIL_REDACTED_WRITEBACK"
+        )
+      }
+      assert.equal(received.length, sent)
     }).pipe(withFakes({ servers: { a: whole(received, {}) } }))
   })
 

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
+import { Secrets } from "../../policy/Secrets.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { facetNames } from "../../policy/Permission.ts"
 import { Admission } from "../../server/Admission.ts"
@@ -22,8 +23,9 @@ import { Output } from "../Output.ts"
 import { saveResult, saveTarget } from "../SaveTarget.ts"
 import { runtimeOptions } from "../Session.ts"
 
-const callDocument = (outcome: CallOutcome, shown: Shown) => {
+const callDocument = (outcome: CallOutcome, shown: Shown, redact: (text: string) => string) => {
   const { tool, generation } = outcome
+  const name = redact(tool.name)
   const problem = outcome.outputProblem
   const bounds = boundsOf(generation, shown, {
     kind: "tool",
@@ -34,12 +36,12 @@ const callDocument = (outcome: CallOutcome, shown: Shown) => {
   return {
     schema: "sigil.mcp.call/1" as const,
     server: tool.server,
-    tool: tool.name,
+    tool: name,
     is_error: shown.isError,
     content: shown.content,
     ...(shown.structuredContent === undefined ? {} : { structured_content: shown.structuredContent }),
     ...bounds,
-    details: { mcp: { ...bounds.details.mcp, tool: tool.name } }
+    details: { mcp: { ...bounds.details.mcp, tool: name } }
   }
 }
 
@@ -54,7 +56,7 @@ const present = (input: Input, outcome: CallOutcome, target: string | undefined)
     })
     yield* output.progress("")
     const saved = target === undefined ? undefined : yield* Effect.either(saveResult(target, outcome.result))
-    yield* output.document("call", callDocument(outcome, shown))
+    yield* output.document("call", callDocument(outcome, shown, (yield* Secrets).redactText))
     if (shown.text !== "" || shown.content.length === 0)
       yield* output.block(shown.text === "" ? "(no output)" : shown.text)
     for (const warning of [...outcome.warnings, ...shown.warnings]) yield* output.note(`warning: ${warning}`)
@@ -83,22 +85,23 @@ const explain = (server: string, caller: Caller, request: CallRequest) =>
     const output = yield* Output
     const registry = yield* Registry
     const pipeline = yield* Pipeline
+    const { redactText } = yield* Secrets
     const admission = yield* Effect.flatMap(Admission, () => registry.explain(server))
     const refused = admission.some(({ verdict }) => verdict === "refuse")
     const steps = refused ? [] : yield* pipeline.explain(caller, request)
     const gates = [
-      ...admission.map(({ gate, verdict, why }) => ({ gate, verdict, why })),
+      ...admission.map(({ gate, verdict, why }) => ({ gate, verdict, why: redactText(why) })),
       ...steps.map(({ gate, verdict, where, why }) => ({
         gate,
         verdict,
-        why,
+        why: redactText(why),
         ...(where === undefined ? {} : { where })
       }))
     ]
     const decided = steps.find(({ decision }) => decision !== undefined)?.decision
     yield* output.document("explain", {
       schema: "sigil.mcp.explain/1",
-      name: `${server}/${request.tool}`,
+      name: redactText(`${server}/${request.tool}`),
       gates,
       ...(decided === undefined ? {} : { permission: { decision: decided.decision, facets: decided.grounds } })
     })

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import { isJsonObject, type JsonObject, own } from "../../base/Json.ts"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
+import { Secrets } from "../../policy/Secrets.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Registry } from "../../server/Registry.ts"
 import { deadlineFromSeconds } from "../../tools/Pipeline.ts"
@@ -39,6 +40,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
     const run = yield* runtimeOptions
     return yield* Effect.gen(function* () {
       const output = yield* Output
+      const secrets = yield* Secrets
       const registry = yield* Registry
       const surfaces = yield* Surfaces
       const host = yield* HostEnvironment
@@ -65,7 +67,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
       yield* output.document("prompt", {
         schema: "sigil.mcp.prompt/1",
         server: args.server,
-        prompt: args.name,
+        prompt: secrets.redactText(args.name),
         ...(typeof description === "string" ? { description } : {}),
         messages: bounded,
         ...boundsOf(outcome.generation, shown, {

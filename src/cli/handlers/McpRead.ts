@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import { isJsonObject, type JsonObject, own } from "../../base/Json.ts"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
+import { Secrets } from "../../policy/Secrets.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
 import { Registry } from "../../server/Registry.ts"
 import { deadlineFromSeconds } from "../../tools/Pipeline.ts"
@@ -32,6 +33,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
       const registry = yield* Registry
       const surfaces = yield* Surfaces
       const host = yield* HostEnvironment
+      const secrets = yield* Secrets
       const target = yield* saveTarget(options.save, ["mcp", "read"])
       const caller = yield* callerOf(`reading ${args.uri}`, options.yes)
       const outcome = yield* orFail(
@@ -53,7 +55,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
       yield* output.document("read", {
         schema: "sigil.mcp.read/1",
         server: args.server,
-        uri: args.uri,
+        uri: secrets.redactText(args.uri),
         // The last block of a cut result has no resource; it stands among the contents as it is.
         contents: shown.content.map((block) => {
           const resource = own(block, "resource")

@@ -70,6 +70,7 @@ const tools = [
     inputSchema: open,
     ...(name === "violates" ? { outputSchema: { type: "object", additionalProperties: { type: "integer" } } } : {})
   })),
+  { name: `do-${written}`, inputSchema: open },
   {
     name: `bad-${written}`,
     inputSchema: { type: "object", properties: { [written]: { $ref: `https://x.invalid/${written}` } } }
