@@ -1,8 +1,8 @@
 /**
  * Whether a value may leave for a server as far as secrets go (spec section 9): pure.
  *
- * Everything that goes out is judged here: arguments of tools and prompts, addresses, completion, roots, answers to
- * forms, metadata. A placeholder of sigil's own never leaves, also not to a server that may have secrets: sent in the
+ * What somebody chose to send is judged here: arguments of tools and prompts, addresses, completion, answers to forms.
+ * Roots and metadata are sigil's own and only searched for secrets (`Generation.ts`). A placeholder of sigil's own never leaves, also not to a server that may have secrets: sent in the
  * place of a value that was read before, it would overwrite it.
  */
 import type * as Context from "effect/Context"
