@@ -191,7 +191,8 @@ export const open = (
         generation: id,
         transport: "pipe",
         protocolVersion: () => negotiated,
-        propagate: declaration.tracePropagation
+        propagate: declaration.tracePropagation,
+        redact: secrets.redactText
       }
       const record = (
         phase: "pre_spawn" | "post_spawn" | "closed",

@@ -48,6 +48,8 @@ export interface ConnectionFacts {
   readonly session?: () => string | undefined
   /** Whether this server may see the trace context. */
   readonly propagate: boolean
+  /** Hides secrets in names of tools and prompts and in addresses; nothing is hidden when absent. */
+  readonly redact?: (text: string) => string
 }
 
 /** What whoever sends a request does for those who listen. */
@@ -203,7 +205,7 @@ export const exchange = <E, R>(
             const around = spanIn(context)
             const span =
               around?._tag === "Span" && around.attributes.get(Attribute.method) === method ? around : undefined
-            const attributes = { ...base(facts), ...named(method, params) }
+            const attributes = { ...base(facts), ...named(facts, method, params) }
             if (span !== undefined) describe(span, facts, attributes, params)
             const begun = clock.unsafeCurrentTimeMillis()
             return send({
@@ -260,13 +262,14 @@ const base = (facts: ConnectionFacts): Attributes => {
 }
 
 /** Method and target of a request; of the params only the name of a tool or prompt is ever read. */
-const named = (method: string, params: JsonObject | undefined): Attributes => {
-  const name = params === undefined ? undefined : own(params, "name")
+const named = (facts: ConnectionFacts, method: string, params: JsonObject | undefined): Attributes => {
+  const given = params === undefined ? undefined : own(params, "name")
+  const name = typeof given === "string" ? (facts.redact?.(given) ?? given) : undefined
   if (method === "tools/call") {
-    const tool = typeof name === "string" ? { [Attribute.tool]: name } : {}
+    const tool = name === undefined ? {} : { [Attribute.tool]: name }
     return { [Attribute.method]: method, [Attribute.operation]: "execute_tool", ...tool }
   }
-  return method === "prompts/get" && typeof name === "string"
+  return method === "prompts/get" && name !== undefined
     ? { [Attribute.method]: method, [Attribute.prompt]: name }
     : { [Attribute.method]: method }
 }
@@ -283,7 +286,7 @@ const describe = (
   const session = facts.session?.()
   if (session !== undefined) span.attribute(Attribute.session, session)
   const uri = params === undefined ? undefined : own(params, "uri")
-  if (typeof uri === "string") span.attribute(Attribute.resource, safeUri(uri))
+  if (typeof uri === "string") span.attribute(Attribute.resource, safeUri(facts.redact?.(uri) ?? uri))
 }
 
 /** Error attributes of an outcome; none for a success. */
