@@ -44,7 +44,7 @@ export {
 export { Gates, layer as GatesLive, type Subject } from "./tools/Gates.ts"
 
 // Declaring servers.
-export type { CommonEntry, DynamicServers, InProcessEntry, StdioEntry, TrustEntry } from "./runtime/DynamicServers.ts"
+export type { CommonEntry, DynamicServers, InProcessEntry, StdioEntry, TrustEntry } from "./server/DynamicServers.ts"
 export { make as toolServer, tool, type Tool, type ToolResult, type ToolServerOptions } from "./transport/ToolServer.ts"
 export type {
   BrokenDeclaration,
@@ -96,6 +96,7 @@ export {
   type AskOptions,
   layer as RegistryLive,
   Registry,
+  type ReloadReport,
   type ServerCleanup,
   type ServerStatus
 } from "./server/Registry.ts"

@@ -102,6 +102,11 @@ export const catalogue = {
     "A safety setting or a company policy is present that cannot be enforced, so nothing is started.",
     "Correct or remove the setting, or use a version of sigil that enforces it."
   ),
+  SIGIL_PLUGIN_CHANGED: entry(
+    4,
+    "The manifest of a plugin changed after it was read; nothing of it is started.",
+    "Run the command again, so that the manifest is read as it is now."
+  ),
   // State
   SIGIL_STATE_UNWRITABLE: entry(
     4,

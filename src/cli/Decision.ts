@@ -2,11 +2,11 @@
 import * as Effect from "effect/Effect"
 import { projectDecision } from "../audit/AuditEntries.ts"
 import { AuditLog } from "../audit/AuditLog.ts"
-import { approvalFingerprint } from "../config/Fingerprint.ts"
+import { declarationFingerprint } from "../config/Fingerprint.ts"
 import { placeInProject } from "../config/ProjectIdentity.ts"
 import { nameOf, type ServerDeclaration } from "../config/ServerDeclaration.ts"
 import { ApprovalStore } from "../policy/ApprovalStore.ts"
-import { keepable } from "../policy/EntryDifference.ts"
+import { keptOf } from "../policy/EntryDifference.ts"
 import { leftOutOfAll, needsApproval } from "../policy/ProjectApproval.ts"
 import { Output } from "./Output.ts"
 import { noteLostFiles, rowOf, rows, snapshot } from "./Session.ts"
@@ -25,19 +25,22 @@ const onRecord = (
     )
   )
 
+/** What stands for all entries of a project in a record. */
+const EVERY = "*"
+
 const answered = (declaration: ServerDeclaration, identity: string) => ({
   identity,
   name: declaration.name,
-  fingerprint: approvalFingerprint(declaration.raw),
+  fingerprint: declarationFingerprint(declaration),
   place: placeInProject(declaration.source.file),
-  entry: keepable(declaration.raw)
+  entry: keptOf(declaration)
 })
 
-const notForApproval = (name: string, scope: string): UsageError =>
+const notForApproval = (name: string, { plugin, scope }: ServerDeclaration): UsageError =>
   new UsageError({
     code: "SIGIL_USAGE",
     reason: "needs_no_approval",
-    text: `The server '${name}' comes from scope ${scope}, which needs no approval.`,
+    text: `The server '${name}' comes from ${plugin === undefined ? `scope ${scope}` : "a plugin of your own"}, which needs no approval.`,
     fix: scope === "cli" ? "Just use it." : `Use 'sigil mcp disable ${name}' to keep it from starting.`,
     where: { server: name }
   })
@@ -48,7 +51,7 @@ const one = (name: string, action: "approve" | "reject") =>
     const { projectIdentity } = yield* snapshot
     const { entry } = yield* rowOf(name)
     if (entry._tag === "Broken") {
-      if (action === "approve" || !needsApproval(entry.broken.scope)) return yield* entry.broken.error
+      if (action === "approve" || !needsApproval(entry.broken)) return yield* entry.broken.error
       // A rejection is by name, so it holds for an entry that cannot be read, too.
       const subject = { identity: projectIdentity, name, fingerprint: "", place: "" }
       yield* onRecord("reject", [subject])
@@ -56,7 +59,7 @@ const one = (name: string, action: "approve" | "reject") =>
       return { decided: [name], skipped: [] }
     }
     const { declaration } = entry
-    if (!needsApproval(declaration.scope)) return yield* notForApproval(name, declaration.scope)
+    if (!needsApproval(declaration)) return yield* notForApproval(name, declaration)
     yield* onRecord(action, [answered(declaration, projectIdentity)])
     yield* store.decide([answered(declaration, projectIdentity)], action === "approve" ? "approved" : "rejected")
     return { decided: [name], skipped: [] }
@@ -66,6 +69,11 @@ const all = (action: "approve" | "reject") =>
   Effect.gen(function* () {
     const store = yield* ApprovalStore
     const { projectIdentity } = yield* snapshot
+    if (action === "reject" && (yield* store.read).approveAllProjects.includes(projectIdentity)) {
+      // Whoever rejects everything does not want later entries to be covered; what only the flag covered is pending.
+      yield* onRecord("reject", [{ identity: projectIdentity, name: EVERY, fingerprint: "" }])
+      yield* store.approveAll(projectIdentity, false)
+    }
     const pending = (yield* rows).filter(({ state }) => state.state === "pending")
     const declarations = pending.flatMap(({ entry }) => (entry._tag === "Valid" ? [entry.declaration] : []))
     const judged = declarations.map((declaration) => ({
@@ -73,15 +81,16 @@ const all = (action: "approve" | "reject") =>
       why: action === "approve" ? leftOutOfAll(declaration) : undefined
     }))
     const chosen = judged.filter(({ why }) => why === undefined).map(({ declaration }) => declaration)
-    yield* onRecord(
-      action === "approve" ? "approve_all" : action,
-      chosen.map((declaration) => answered(declaration, projectIdentity))
-    )
+    yield* onRecord(action === "approve" ? "approve_all" : action, [
+      ...chosen.map((declaration) => answered(declaration, projectIdentity)),
+      // The flag covers entries that are not there yet, so it is on record by itself.
+      ...(action === "approve" ? [{ identity: projectIdentity, name: EVERY, fingerprint: "" }] : [])
+    ])
     yield* store.decide(
       chosen.map((declaration) => answered(declaration, projectIdentity)),
       action === "approve" ? "approved" : "rejected"
     )
-    if (action === "approve") yield* store.approveAll(projectIdentity)
+    if (action === "approve") yield* store.approveAll(projectIdentity, true)
     return {
       decided: chosen.map(({ name }) => name),
       skipped: judged.flatMap(({ declaration, why }) => (why === undefined ? [] : [{ name: declaration.name, why }]))

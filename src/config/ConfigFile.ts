@@ -39,7 +39,8 @@ export interface Owner {
   readonly platform: NodeJS.Platform
 }
 
-const untrusted = (file: string, stat: fs.Stats, owner: Owner): ConfigError | undefined => {
+/** Why a repository's file is not used: somebody else could have written it (S section 12.3 row 6). */
+export const untrusted = (file: string, stat: fs.Stats, owner: Owner): ConfigError | undefined => {
   if (owner.platform === "win32") return undefined
   const foreign = owner.userId !== undefined && stat.uid !== owner.userId && stat.uid !== 0
   const open = (stat.mode & 0o002) !== 0
@@ -72,15 +73,6 @@ export const read = (file: string, owner?: Owner): Effect.Effect<string | undefi
       Effect.mapError((error) => unreadable(file, `The file cannot be read: ${error.text}`, undefined, error.fix))
     )
   })
-
-/** Whether a directory exists and holds anything. */
-export const holdsAnything = (directory: string): boolean => {
-  try {
-    return fs.readdirSync(directory).length > 0
-  } catch {
-    return false
-  }
-}
 
 /** Whether anything of this path exists, a broken link included. */
 export const exists = (target: string): boolean => {

@@ -3,7 +3,8 @@
  *
  * Settings come first, because they say how far sources may go; then every source; then the merge. `load` fails only
  * for what the command line itself names and cannot be used; everything else that is wrong is a broken entry or a
- * problem beside a working rest. Reading again is a second `load`; nothing is cached.
+ * problem beside a working rest. `reload` reads again on request, and servers that a program declares meanwhile are
+ * merged with what was read last (`LiveConfiguration.ts`).
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,10 +17,14 @@ import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { ConfigError } from "./ConfigError.ts"
 import { exists } from "./ConfigFile.ts"
 import { type Decoded, MAX_DECLARATIONS } from "./DecodeToml.ts"
+import { DYNAMIC, type DynamicEntry } from "./DynamicSource.ts"
 import { expand } from "./Expansion.ts"
+import * as LiveConfiguration from "./LiveConfiguration.ts"
+import type { Reading } from "./LiveConfiguration.ts"
 import * as Locations from "./Locations.ts"
 import * as ManagedFile from "./ManagedFile.ts"
 import { merge, type Shadowed, signatureOfEndpoint } from "./Merge.ts"
+import * as Plugins from "./Plugins.ts"
 import { projectIdentity, realPath } from "./ProjectIdentity.ts"
 import type { Entry, ServerDeclaration } from "./ServerDeclaration.ts"
 import { defaultSettings, type Settings, type UnsupportedSafety } from "./Settings.ts"
@@ -45,15 +50,27 @@ export interface ConfigSnapshot {
   readonly managed?: ManagedFile.ManagedFacts
 }
 
-/** Reads the configuration. */
+/** The configuration of a run. */
 export class Configuration extends Context.Tag("sigil/config/Configuration")<
   Configuration,
   {
     /**
-     * Reads all sources afresh. Fails with `SIGIL_CONFIG_UNREADABLE` when a file or value of the command line, or the
-     * launch directory, cannot be used.
+     * The configuration that holds: read when it is first asked for. Fails with `SIGIL_CONFIG_UNREADABLE` when a file
+     * or value of the command line, or the launch directory, cannot be used.
      */
     readonly load: Effect.Effect<ConfigSnapshot, ConfigError>
+    /**
+     * Reads all sources again; what `load` gives from then on. Fails, and changes nothing, when a file or value of the
+     * command line or a file of the user's own cannot be used: a slip of the pen in an editor must not end servers.
+     */
+    readonly reload: Effect.Effect<ConfigSnapshot, ConfigError>
+    /**
+     * Declares a server in scope `dynamic`, in place of one of the same name there; no file is read. Fails with the
+     * entry's fault, and changes nothing.
+     */
+    readonly declare: (name: string, entry: DynamicEntry) => Effect.Effect<ConfigSnapshot, ConfigError>
+    /** Takes back a server of scope `dynamic`. Fails with `SIGIL_UNKNOWN_SERVER` when there is none of this name. */
+    readonly withdraw: (name: string) => Effect.Effect<ConfigSnapshot, ConfigError>
   }
 >() {}
 
@@ -130,11 +147,7 @@ const tooMany = (servers: ReadonlyArray<Entry>): ReadonlyArray<ConfigError> =>
         })
       ]
 
-const load = (
-  host: Host,
-  paths: Locations.Paths,
-  options: ConfigurationOptions
-): Effect.Effect<ConfigSnapshot, ConfigError> =>
+const read = (host: Host, paths: Locations.Paths, options: ConfigurationOptions): Effect.Effect<Reading, ConfigError> =>
   Effect.gen(function* () {
     if (!isDirectory(paths.launchDirectory))
       return yield* new ConfigError({
@@ -174,46 +187,56 @@ const load = (
           })
         ]
     const cli = yield* Sources.readCommandLine(options.mcpConfig, facts)
+    const local = options.strict ? { entries: [], problems: [], shadowed: [] } : yield* Sources.readLocal(facts)
     const others: ReadonlyArray<Sources.SourceResult> = options.strict
       ? []
       : [
           { ...toml.servers(facts), shadowed: [] },
           { ...json.servers(facts), shadowed: [] },
-          yield* Sources.readLocal(facts),
+          local,
           yield* Sources.readProject(facts),
-          Sources.unreadSources(facts)
+          yield* Sources.readImported(facts),
+          yield* Plugins.readPlugins(facts)
         ]
-    const dynamic = options.dynamic?.(facts)
-    const sources = [cli, ...(dynamic === undefined ? [] : [{ ...dynamic, shadowed: [] }]), ...others]
     const raise = raiseDeadlines(host)
-    const merged = merge(
-      sources.flatMap(({ entries }) => entries.map(raise)),
-      (declaration) => {
-        const expanded = expand(declaration, host.get)
-        return Either.isRight(expanded) ? signatureOfEndpoint(expanded.right.endpoint) : undefined
+    const assemble = (dynamic: Decoded): ConfigSnapshot => {
+      const sources = [cli, { ...dynamic, shadowed: [] }, ...others]
+      const merged = merge(
+        sources.flatMap(({ entries }) => entries.map(raise)),
+        (declaration) => {
+          const expanded = expand(declaration, host.get, settings.mcp.missingEnv)
+          return Either.isRight(expanded) ? signatureOfEndpoint(expanded.right.endpoint) : undefined
+        }
+      )
+      return {
+        workspace,
+        launchDirectory,
+        projectIdentity: identity,
+        servers: merged.servers.slice(0, MAX_DECLARATIONS),
+        shadowed: [...sources.flatMap(({ shadowed }) => shadowed), ...merged.shadowed],
+        problems: [
+          ...json.problems,
+          ...toml.problems,
+          ...missingRoot,
+          ...sources.flatMap(({ problems }) => problems),
+          ...tooMany(merged.servers)
+        ],
+        settings,
+        unsupportedSafety: [
+          ...managed.unsupportedSafety,
+          ...safetyFiles([identity, workspace, launchDirectory]),
+          ...json.unsupportedSafety,
+          ...toml.unsupportedSafety
+        ],
+        managed: managed.facts
       }
-    )
+    }
     return {
-      workspace,
-      launchDirectory,
-      projectIdentity: identity,
-      servers: merged.servers.slice(0, MAX_DECLARATIONS),
-      shadowed: [...sources.flatMap(({ shadowed }) => shadowed), ...merged.shadowed],
-      problems: [
-        ...json.problems,
-        ...toml.problems,
-        ...missingRoot,
-        ...sources.flatMap(({ problems }) => problems),
-        ...tooMany(merged.servers)
-      ],
-      settings,
-      unsupportedSafety: [
-        ...managed.unsupportedSafety,
-        ...safetyFiles([identity, workspace, launchDirectory]),
-        ...json.unsupportedSafety,
-        ...toml.unsupportedSafety
-      ],
-      managed: managed.facts
+      context: Sources.contextOf("dynamic", DYNAMIC, facts),
+      initial: options.dynamic?.(facts) ?? { entries: [], problems: [] },
+      // What is wrong with the private file as a whole; its entries' faults are their own.
+      unusable: json.unusable ?? toml.unusable ?? local.problems[0],
+      assemble
     }
   })
 
@@ -230,10 +253,15 @@ export const layer = (
         options.configPath === undefined
           ? given
           : { ...given, sigilToml: path.resolve(given.shellDirectory, options.configPath), configGiven: true }
-      return { load: Effect.suspend(() => load(host, paths, options)) }
+      return yield* LiveConfiguration.make(Effect.suspend(() => read(host, paths, options)))
     })
   )
 
-/** A configuration made of given values. */
-export const layerTest = (snapshot: ConfigSnapshot): Layer.Layer<Configuration> =>
-  Layer.succeed(Configuration, { load: Effect.succeed(snapshot) })
+/** A configuration made of given values; a function is asked again by each `reload`. */
+export const layerTest = (given: ConfigSnapshot | (() => ConfigSnapshot)): Layer.Layer<Configuration> =>
+  Layer.effect(
+    Configuration,
+    LiveConfiguration.make(
+      Effect.sync(() => LiveConfiguration.readingOf(typeof given === "function" ? given() : given))
+    )
+  )

@@ -11,7 +11,14 @@ import { decodeTrust } from "./DecodeTrust.ts"
 import { environmentName, FieldReader, type Spelling } from "./Fields.ts"
 import { childPath, deepDuplicate, type LocatedObject, objectToJson, type Position, record } from "./Located.ts"
 import { type Issues, toError } from "./Problem.ts"
-import { refuseOutsideCwd, refuseRemote, refuseUserFields, type ScopeRules, tightenTrust } from "./Scopes.ts"
+import {
+  refuseOutsideCwd,
+  refuseRemote,
+  refuseUserFields,
+  refuseVariables,
+  type ScopeRules,
+  tightenTrust
+} from "./Scopes.ts"
 import type { Entry, RemoteTransport, ServerDeclaration, StdioEndpoint } from "./ServerDeclaration.ts"
 import { unsupportedOf } from "./Unsupported.ts"
 
@@ -266,6 +273,7 @@ export const decodeEntry = (
       : transport === "stdio"
         ? decodeStdio(reader, context)
         : decodeRemote(reader, transport, context.scope, warnings)
+  if (endpoint !== undefined) refuseVariables(reader, endpoint, context)
   if (endpoint !== undefined)
     refuseOther(reader, endpoint._tag === "stdio" ? remoteFields : stdioFields, transport ?? "", format, warnings)
   else for (const field of [...stdioFields, ...remoteFields]) reader.take(field)

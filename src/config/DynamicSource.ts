@@ -6,6 +6,7 @@
  * lives in this process has no launch of its own; a label stands for its command.
  */
 import type { Json, JsonObject } from "../base/Json.ts"
+import type { DecodeContext } from "./DecodeEntry.ts"
 import { decodeJson } from "./DecodeJson.ts"
 import type { Decoded } from "./DecodeToml.ts"
 import { type LocatedNode, MAX_DEPTH, type Position } from "./Located.ts"
@@ -47,25 +48,28 @@ const located = (value: unknown, depth = 0): LocatedNode => {
 const labelled = (name: string, { entry, inProcess }: DynamicEntry): { readonly [key: string]: Json | undefined } =>
   inProcess ? { ...entry, transport: "stdio", command: inProcessCommand(name) } : entry
 
-/** Decodes the values; a faulty one is a broken entry that claims its name. */
+/** Decodes the values where the facts of a run are known. */
 export const decodeDynamic =
   (servers: { readonly [name: string]: DynamicEntry }) =>
-  (facts: SourceContext): Decoded => {
+  (facts: SourceContext): Decoded =>
+    decodeDynamicIn(servers)(contextOf("dynamic", DYNAMIC, facts))
+
+/** Decodes the values; a faulty one is a broken entry that claims its name. */
+export const decodeDynamicIn =
+  (servers: { readonly [name: string]: DynamicEntry }) =>
+  (context: DecodeContext): Decoded => {
     const root = located({
       mcpServers: Object.fromEntries(Object.entries(servers).map(([name, server]) => [name, labelled(name, server)]))
     })
-    const decoded = decodeJson(root, { infer: true, mayBeBare: false }, contextOf("dynamic", DYNAMIC, facts))
+    const decoded = decodeJson(root, { infer: true, mayBeBare: false }, context)
     const marked = (entry: Entry): Entry => {
       const given = Object.hasOwn(servers, nameOf(entry)) ? servers[nameOf(entry)] : undefined
       if (entry._tag === "Broken" || given === undefined) return entry
-      return {
-        _tag: "Valid",
-        declaration: {
-          ...entry.declaration,
-          ...(given.inProcess ? { inProcess: true } : {}),
-          ...(given.origin === undefined ? {} : { origin: given.origin })
-        }
+      const marks = {
+        ...(given.inProcess ? { inProcess: true as const } : {}),
+        ...(given.origin === undefined ? {} : { origin: given.origin })
       }
+      return { _tag: "Valid", declaration: { ...entry.declaration, ...marks } }
     }
     return { entries: decoded.entries.map(marked), problems: decoded.problems }
   }

@@ -4,7 +4,8 @@
  * One pass, no nesting, no escape: the body runs to the first `}`, the name to the first `:-`, and everything after
  * that is the default. A variable that is set to the empty string is set. The template is what is stored, shown and
  * fingerprinted; an expanded copy lives only as long as one start. Values that came from variables are returned
- * beside it, because they must never be shown.
+ * beside it, because they must never be shown. In entries of plugins `${PLUGIN_ROOT}` is the plugin's directory; it
+ * is no variable of the user and no secret.
  */
 import * as Either from "effect/Either"
 import { ConfigError } from "./ConfigError.ts"
@@ -17,7 +18,15 @@ export interface ExpandedEndpoint {
   readonly endpoint: StdioEndpoint | RemoteEndpoint
   /** What came from variables, each name once; secrets until shown otherwise. */
   readonly variableValues: ReadonlyArray<{ readonly name: string; readonly value: string }>
+  /** Variables that are not set and stayed as they are written; only with `missing_env = "literal"`. */
+  readonly unset?: ReadonlyArray<string>
 }
+
+/** What a template of a plugin calls the plugin's directory (S section 1.8). */
+export const pluginRoot = "PLUGIN_ROOT"
+
+/** Whether `${PLUGIN_ROOT}` means something in this field: in all but headers (S section 1.8). */
+export const hasPluginRoot = (field: string): boolean => !/^(?:env_http_)?headers\b|^bearer_token_env_var$/.test(field)
 
 /** One use of a variable. `field` is relative to the entry, e.g. `args[1]`. */
 export interface VariableUse {
@@ -60,9 +69,13 @@ const textsOf = (endpoint: StdioEndpoint | RemoteEndpoint): ReadonlyArray<readon
  * The variables an entry wants to read: those of its templates, and those that headers name. Grants of `inherit_env`
  * are not among them; they are a list of their own.
  */
-export const variablesOf = (declaration: Pick<ServerDeclaration, "endpoint">): ReadonlyArray<VariableUse> => {
-  const { endpoint } = declaration
-  const inTexts = textsOf(endpoint).flatMap(([field, text]) => usesIn(text, field))
+export const variablesOf = (
+  declaration: Pick<ServerDeclaration, "endpoint" | "plugin">
+): ReadonlyArray<VariableUse> => {
+  const { endpoint, plugin } = declaration
+  const inTexts = textsOf(endpoint)
+    .flatMap(([field, text]) => usesIn(text, field))
+    .filter(({ field, name }) => plugin === undefined || name !== pluginRoot || !hasPluginRoot(field))
   if (endpoint._tag === "stdio") return inTexts
   return [
     ...inTexts,
@@ -81,13 +94,15 @@ export const variablesOf = (declaration: Pick<ServerDeclaration, "endpoint">): R
  * Fills in the variables of an entry.
  *
  * Fails with `SIGIL_MISSING_VARIABLE` naming every variable that is not set and has no default, or with
- * `SIGIL_CONFIG_INVALID` when an expanded value cannot be used (a NUL, a line break in a header, not a URL).
+ * `SIGIL_CONFIG_INVALID` when an expanded value cannot be used (a NUL, a line break in a header, not a URL). With
+ * `whenMissing` "literal" (`[mcp] missing_env`) such a variable stays as it is written.
  */
 export const expand = (
-  declaration: Pick<ServerDeclaration, "name" | "source" | "endpoint">,
-  lookup: (name: string) => string | undefined
+  declaration: Pick<ServerDeclaration, "name" | "source" | "endpoint" | "plugin">,
+  lookup: (name: string) => string | undefined,
+  whenMissing: "error" | "literal" = "error"
 ): Either.Either<ExpandedEndpoint, ConfigError> => {
-  const { endpoint } = declaration
+  const { endpoint, plugin } = declaration
   const values = new Map<string, string>()
   const missing: Array<VariableUse> = []
   // Each name is read once, so that one start sees one value.
@@ -102,6 +117,7 @@ export const expand = (
     text.replace(template, (whole, body: string) => {
       const { name, fallback } = parts(body)
       if (name === "") return whole
+      if (plugin !== undefined && name === pluginRoot && hasPluginRoot(field)) return plugin.root
       const value = read(name) ?? fallback
       if (value === undefined) missing.push({ name, field, hasDefault: false })
       return value ?? whole
@@ -119,7 +135,7 @@ export const expand = (
         }
       : { ...endpoint, url: fill(endpoint.url, "url"), headers: fillMap(endpoint.headers, "headers") }
 
-  if (missing.length > 0) return Either.left(missingError(declaration, missing))
+  if (missing.length > 0 && whenMissing === "error") return Either.left(missingError(declaration, missing))
   for (const [field, text] of textsOf(expanded)) {
     const fault = usableFault(field, text, expanded)
     if (fault !== undefined)
@@ -134,7 +150,8 @@ export const expand = (
   }
   return Either.right({
     endpoint: expanded,
-    variableValues: [...values].map(([name, value]) => ({ name, value }))
+    variableValues: [...values].map(([name, value]) => ({ name, value })),
+    ...(missing.length === 0 ? {} : { unset: [...new Set(missing.map(({ name }) => name))] })
   })
 }
 

@@ -8,12 +8,19 @@ import { createHash } from "node:crypto"
 import { canonicalize } from "json-canonicalize"
 import type { JsonObject } from "../base/Json.ts"
 import { record } from "./Located.ts"
+import type { ServerDeclaration } from "./ServerDeclaration.ts"
 
 const sha256 = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`
 
 /** Fingerprint of an entry: RFC 8785 form of its keys as written, all but `enabled` (spec section 4). */
 export const approvalFingerprint = (raw: JsonObject): string =>
   sha256(canonicalize(record(Object.entries(raw).filter(([key]) => key !== "enabled"))))
+
+/** What an approval of a declaration binds: its entry, and for a plugin the bytes of its manifest, too (spec section 4). */
+export const declarationFingerprint = ({ plugin, raw }: Pick<ServerDeclaration, "plugin" | "raw">): string =>
+  plugin === undefined
+    ? approvalFingerprint(raw)
+    : sha256(canonicalize({ entry: approvalFingerprint(raw), manifest: plugin.manifest, plugin: plugin.id }))
 
 /** Fingerprint of the names a server may read, without values (R section 3.3). */
 export const environmentFingerprint = (grants: ReadonlyArray<string>): string =>
@@ -59,3 +66,10 @@ export const launchFingerprint = (launch: Launch): string => {
     })
   )
 }
+
+/**
+ * Fingerprint of a launch out of a plugin (R section 3.4): the safe projection of its declaration and the program's
+ * content. It names no path, so the same plugin has the same fingerprint on every machine.
+ */
+export const pluginLaunchFingerprint = (projection: JsonObject, executableSha256: string): string =>
+  sha256(canonicalize({ declaration: projection, executable: executableSha256 }))

@@ -78,9 +78,6 @@ export const decodeSwitches = (reader: FieldReader): McpSwitches => {
 /** Switches whose feature this build lacks; all of them only loosen, so leaving them off is safe, but it is said. */
 export const unsupportedSwitches = (switches: McpSwitches, reader: FieldReader): ReadonlyArray<Issue> => {
   const asked: ReadonlyArray<readonly [name: string, on: boolean]> = [
-    ["missing_env", switches.missingEnv === "literal"],
-    ["plugin_env_allow", (switches.pluginEnvAllow?.length ?? 0) > 0],
-    ["plugin_remote", switches.pluginRemote === "allow"],
     ["inject_instructions", switches.injectInstructions === true],
     ["skills", switches.skills === true],
     ["allow_http", switches.allowHttp === true],

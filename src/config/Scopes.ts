@@ -5,7 +5,8 @@
  * loosen a switch, not point anywhere outside the workspace, and not declare themselves trusted. What `local`,
  * `cli` and `dynamic` entries say counts as the user's own word.
  */
-import type { Scope, Trust } from "./ServerDeclaration.ts"
+import { hasPluginRoot, pluginRoot, variablesOf } from "./Expansion.ts"
+import type { Scope, ServerDeclaration, Trust } from "./ServerDeclaration.ts"
 import type { FieldReader } from "./Fields.ts"
 
 /** Fields that only the user may write: grants and the switches of S section 12.4. */
@@ -37,9 +38,22 @@ export const userOnlyFields = [
 /** Whether entries of this scope are a repository's text. */
 export const isForeign = (scope: Scope): boolean => scope === "project" || scope === "imported" || scope === "plugin"
 
+/** What the user allows plugins (S section 12.4). */
+export interface PluginRules {
+  /** `[mcp] plugin_remote = "allow"`. */
+  readonly remote: boolean
+  /** `[mcp] plugin_env_allow`: variables that templates of plugins may read. */
+  readonly envAllow: ReadonlyArray<string>
+}
+
+/** Fields that hand variables of the user to a server (R section 1.10). */
+const grants: ReadonlySet<string> = new Set(["inherit_env", "public_env"])
+
 /** Where a user may declare what a repository may not. */
 export interface ScopeRules {
   readonly scope: Scope
+  /** What plugins may do; nothing of it when absent. */
+  readonly plugin?: PluginRules
   /** `[mcp] project_remote = "approved"` in the user's own settings. */
   readonly projectRemote: boolean
   /** Path of the user's sigil.toml, for messages. */
@@ -55,17 +69,22 @@ export const refuseUserFields = (reader: FieldReader, rules: ScopeRules): void =
     if (!reader.has(name)) continue
     const property = reader.take(name)
     if (property === undefined) continue
-    reader.add(reader.pathOf(property), property.at, `an entry of scope ${rules.scope} may not set this`, {
+    const grant = rules.scope === "plugin" && grants.has(name)
+    const text = grant
+      ? "a plugin's server may not be granted environment variables"
+      : `an entry of scope ${rules.scope} may not set this`
+    reader.add(reader.pathOf(property), property.at, text, {
       code: "SIGIL_SCOPE_REFUSED",
-      reason: "scope_refused",
+      reason: grant ? "plugin_mcp_environment_grant_not_supported" : "scope_refused",
       fix: `Remove the field, or declare the server in ${rules.userFile}.`
     })
   }
 }
 
-/** Refuses a remote server of a repository unless the user allows them (S section 12.3 row 3). */
+/** Refuses a remote server of a repository or plugin unless the user allows them (S section 12.3 row 3). */
 export const refuseRemote = (reader: FieldReader, rules: ScopeRules): void => {
-  if (!isForeign(rules.scope) || rules.projectRemote) return
+  const plugin = rules.scope === "plugin"
+  if (!isForeign(rules.scope) || (plugin ? (rules.plugin?.remote ?? false) : rules.projectRemote)) return
   const property = reader.object.properties.find(({ key }) => key === "url") ?? reader.object.properties[0]
   reader.add(
     property === undefined ? reader.path : reader.pathOf(property),
@@ -73,10 +92,37 @@ export const refuseRemote = (reader: FieldReader, rules: ScopeRules): void => {
     `an entry of scope ${rules.scope} may not declare a remote server`,
     {
       code: "SIGIL_SCOPE_REFUSED",
-      reason: "scope_refused",
-      fix: `Declare the server in ${rules.userFile}, or write [mcp] project_remote = "approved" there.`
+      reason: plugin ? "plugin_remote_mcp_not_supported" : "scope_refused",
+      fix: `Declare the server in ${rules.userFile}, or write [mcp] ${plugin ? 'plugin_remote = "allow"' : 'project_remote = "approved"'} there.`
     }
   )
+}
+
+/** Refuses templates of a plugin that read variables which the user did not allow plugins (S section 12.3 row 2). */
+export const refuseVariables = (
+  reader: FieldReader,
+  endpoint: ServerDeclaration["endpoint"],
+  rules: ScopeRules
+): void => {
+  if (rules.scope !== "plugin") return
+  const allowed = rules.plugin?.envAllow ?? []
+  const refused = variablesOf({ endpoint }).filter(
+    ({ name, field }) => !allowed.includes(name) && !(name === pluginRoot && hasPluginRoot(field))
+  )
+  for (const { name, field } of refused) {
+    const written = field.split(/[.[]/)[0] ?? field
+    const property = reader.object.properties.find(({ key }) => key === written)
+    reader.add(
+      `${reader.path}.${field}`,
+      property?.value.at ?? reader.object.at,
+      `a plugin's server may not read the variable ${name}`,
+      {
+        code: "SIGIL_SCOPE_REFUSED",
+        reason: "plugin_mcp_environment_grant_not_supported",
+        fix: `Declare the server in ${rules.userFile}, or write [mcp] plugin_env_allow = ["${name}"] there.`
+      }
+    )
+  }
 }
 
 /** Refuses a working directory outside the workspace for entries of a repository. */

@@ -68,6 +68,17 @@ export interface Trust {
   }
 }
 
+/** The plugin that brought an entry. */
+export interface PluginOrigin {
+  readonly id: string
+  /** `workspace`: a repository's own, so it needs approval; `user`: from `$SIGIL_HOME/plugins`. */
+  readonly from: "workspace" | "user"
+  /** The plugin's directory, links resolved: its servers run there, and relative commands count from there. */
+  readonly root: string
+  /** Digest of the manifest's bytes as they were read, `sha256:` and hex. */
+  readonly manifest: string
+}
+
 /** A field that is decoded but whose feature this build lacks. `safety` refuses every start, `feature` this server. */
 export interface Unsupported {
   readonly field: string
@@ -117,6 +128,8 @@ export interface ServerDeclaration {
   readonly unsupported: ReadonlyArray<Unsupported>
   /** Set for a server that lives in this process (library); its command is then only a label. No file can say so. */
   readonly inProcess?: true
+  /** Set for an entry of a plugin, and only for one. */
+  readonly plugin?: PluginOrigin
   /** Set for a server that an IDE declares at run time; `policyLimits` spares it. No file can say so. */
   readonly origin?: "ide"
   /** True when a repository's entry asked for looser trust than the default; it was ignored, and `--all` never covers it. */
@@ -131,6 +144,8 @@ export interface BrokenDeclaration {
   readonly scope: Scope
   readonly source: Source
   readonly error: ConfigError
+  /** Set for an entry of a plugin, and only for one. */
+  readonly plugin?: PluginOrigin
 }
 
 /** What a source says about one name. */

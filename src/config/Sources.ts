@@ -1,6 +1,6 @@
 /**
- * Reads each source of servers (spec section 2): command line, the user's two files, the project's private file, and
- * the `.mcp.json` walk.
+ * Reads each source of servers (spec section 2): command line, the user's two files, the project's private file, the
+ * `.mcp.json` walk, and what was imported. Plugins: `Plugins.ts`.
  *
  * A broken file costs that file, a broken entry that entry. Names in a broken file of the user still count as
  * claimed, as far as they can be made out, so that a typo never hands a name to a repository.
@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as path from "node:path"
 import type { ConfigError } from "./ConfigError.ts"
-import { exists, holdsAnything, type Owner, read } from "./ConfigFile.ts"
+import { exists, type Owner, read } from "./ConfigFile.ts"
 import type { DecodeContext } from "./DecodeEntry.ts"
 import { decodeJson, type JsonSource } from "./DecodeJson.ts"
 import { type Decoded, decodeToml } from "./DecodeToml.ts"
@@ -49,8 +49,6 @@ export interface SourceResult extends Decoded {
   /** Entries that a nearer or later text of the same scope replaced. */
   readonly shadowed: ReadonlyArray<Shadowed>
 }
-
-const nothing: SourceResult = { entries: [], problems: [], shadowed: [] }
 
 /** How entries of one file are decoded. */
 export const contextOf = (scope: Scope, file: string, facts: SourceContext): DecodeContext => {
@@ -120,6 +118,8 @@ export const readCommandLine = (
 /** The user's TOML file: its settings over `base`, and its servers once the settings of both files are known. */
 export interface UserFile {
   readonly settings: Settings
+  /** Why nothing of the file counts, when it is there and cannot be used. */
+  readonly unusable?: ConfigError
   readonly problems: ReadonlyArray<ConfigError>
   readonly unsupportedSafety: ReadonlyArray<UnsupportedSafety>
   readonly servers: (facts: SourceContext) => Decoded
@@ -166,6 +166,7 @@ const lost = (
   file: string
 ): UserFile => ({
   settings: base,
+  unusable: error,
   problems: [error],
   unsupportedSafety:
     text === undefined
@@ -179,6 +180,7 @@ const usable = (decoded: DecodedSettings, servers: (facts: SourceContext) => Dec
   const [first] = decoded.faults
   return {
     settings: decoded.settings,
+    ...(first === undefined ? {} : { unusable: first }),
     problems: [...decoded.faults, ...decoded.remarks],
     unsupportedSafety: decoded.unsupportedSafety,
     servers: first === undefined ? servers : (facts) => costsFile(servers(facts), first)
@@ -285,29 +287,9 @@ export const readProject = (facts: SourceContext): Effect.Effect<SourceResult> =
     (texts) => firstWins(texts, "project")
   )
 
-/** Sources that this build does not read yet: said, so that nobody waits for their servers. */
-export const unreadSources = (facts: SourceContext): SourceResult => {
-  const candidates = new Set([
-    facts.paths.userPlugins,
-    path.join(facts.workspace, ".sigil", "plugins"),
-    facts.paths.importedJson(facts.projectIdentity)
-  ])
-  const present = [...candidates].filter((target) =>
-    target.endsWith(".json") ? exists(target) : holdsAnything(target)
+/** What was imported for this project from other clients; somebody else's text until it is approved. */
+export const readImported = (facts: SourceContext): Effect.Effect<SourceResult> =>
+  Effect.map(
+    readServers(facts.paths.importedJson(facts.projectIdentity), "imported", { infer: true, mayBeBare: true }, facts),
+    (decoded) => ({ ...decoded, shadowed: [] })
   )
-  return {
-    ...nothing,
-    problems: present.map((target) =>
-      toError(
-        {
-          field: "",
-          at: { line: 1, column: 1 },
-          code: "SIGIL_NOT_SUPPORTED",
-          reason: "not_supported_yet",
-          text: `Servers from ${target} are not supported yet; the others are not affected.`
-        },
-        { file: target }
-      )
-    )
-  }
-}

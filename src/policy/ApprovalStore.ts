@@ -37,8 +37,8 @@ export class ApprovalStore extends Context.Tag("sigil/policy/ApprovalStore")<
       subjects: ReadonlyArray<Answered>,
       decision: "approved" | "rejected"
     ) => Effect.Effect<void, FileError>
-    /** Sets the "approve all" flag of a project. */
-    readonly approveAll: (identity: string) => Effect.Effect<void, FileError>
+    /** Sets the "approve all" flag of a project; with `on` false it is taken back. */
+    readonly approveAll: (identity: string, on?: boolean) => Effect.Effect<void, FileError>
   }
 >() {}
 
@@ -73,9 +73,9 @@ const print = (approvals: Approvals): string => `${JSON.stringify(approvals, und
 const fold = (approvals: Approvals, subjects: ReadonlyArray<Answered>, decision: "approved" | "rejected"): Approvals =>
   subjects.reduce((stored, subject) => record(stored, subject, decision, subject.entry), approvals)
 
-const withAll = (approvals: Approvals, identity: string): Approvals => ({
+const withAll = (approvals: Approvals, identity: string, on: boolean): Approvals => ({
   ...approvals,
-  approveAllProjects: [...approvals.approveAllProjects.filter((other) => other !== identity), identity]
+  approveAllProjects: [...approvals.approveAllProjects.filter((other) => other !== identity), ...(on ? [identity] : [])]
 })
 
 /** The store in the state directory. */
@@ -87,7 +87,7 @@ export const layer: Layer.Layer<ApprovalStore, never, Locations> = Layer.effect(
     return {
       read: Effect.map(readText(file), parse),
       decide: (subjects, decision) => change((stored) => fold(stored, subjects, decision)),
-      approveAll: (identity) => change((stored) => withAll(stored, identity))
+      approveAll: (identity, on = true) => change((stored) => withAll(stored, identity, on))
     }
   })
 )
@@ -102,9 +102,9 @@ export const layerMemory = (initial: Approvals = emptyApprovals): Layer.Layer<Ap
         Effect.sync(() => {
           stored = fold(stored, subjects, decision)
         }),
-      approveAll: (identity) =>
+      approveAll: (identity, on = true) =>
         Effect.sync(() => {
-          stored = withAll(stored, identity)
+          stored = withAll(stored, identity, on)
         })
     }
   })

@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto"
 import { canonicalize } from "json-canonicalize"
 import { isCredentialName, literalCredentials, looksLikeCredential } from "../config/Credentials.ts"
+import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
 import { isJsonObject, type Json, type JsonObject } from "../base/Json.ts"
 
 const valueFields = new Set(["env", "headers", "http_headers", "httpHeaders", "oauth"])
@@ -32,6 +33,14 @@ const hiddenArguments = (args: ReadonlyArray<Json>): Json => {
   return args.map((arg, index) => (typeof arg === "string" && secret.has(`args[${index}]`) ? digest(arg) : arg))
 }
 
+/** User information and the values of a query are credentials as often as not; templates of variables are none. */
+const hiddenUrl = (url: string): string =>
+  url
+    .replace(/(:\/\/)([^/?#@]+)@/, (_, slashes: string, user: string) => `${slashes}${digest(user)}@`)
+    .replace(/([?&][^=&#]*=)([^&#]+)/g, (whole, name: string, value: string) =>
+      /^\$\{[^}]*\}$/.test(value) ? whole : `${name}${digest(value)}`
+    )
+
 /** The entry as it may be kept beside its approval. */
 export const keepable = (raw: JsonObject): JsonObject =>
   Object.fromEntries(
@@ -39,9 +48,14 @@ export const keepable = (raw: JsonObject): JsonObject =>
       .filter(([key]) => key !== "enabled")
       .map(([key, value]) => {
         if (key === "args" && Array.isArray(value)) return [key, hiddenArguments(value)]
+        if (key === "url" && typeof value === "string") return [key, hiddenUrl(value)]
         return [key, valueFields.has(key) ? hide(value, key) : (value ?? null)]
       })
   )
+
+/** The declaration as it may be kept beside its approval: its entry, and for a plugin the digest of its manifest. */
+export const keptOf = ({ plugin, raw }: Pick<ServerDeclaration, "plugin" | "raw">): JsonObject =>
+  plugin === undefined ? keepable(raw) : { ...keepable(raw), "plugin.toml": plugin.manifest }
 
 /** One difference. */
 export interface Difference {

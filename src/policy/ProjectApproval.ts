@@ -7,7 +7,7 @@
  */
 import type { JsonObject } from "../base/Json.ts"
 import { variablesOf } from "../config/Expansion.ts"
-import type { Scope, ServerDeclaration } from "../config/ServerDeclaration.ts"
+import type { PluginOrigin, Scope, ServerDeclaration } from "../config/ServerDeclaration.ts"
 
 /** Stored answers, as the file has them (S section 2.3). Keys are `<identity>:<server>`. */
 export interface Approvals {
@@ -34,9 +34,9 @@ export const emptyApprovals: Approvals = {
 /** Key of one server of one project. */
 export const keyOf = (identity: string, name: string): string => `${identity}:${name}`
 
-/** Scopes whose entries somebody else wrote. */
-export const needsApproval = (scope: Scope): boolean =>
-  scope === "project" || scope === "imported" || scope === "plugin"
+/** Whether somebody else wrote an entry. A plugin of the user's own home was put there by its user. */
+export const needsApproval = (entry: { readonly scope: Scope; readonly plugin?: PluginOrigin }): boolean =>
+  entry.scope === "project" || entry.scope === "imported" || (entry.scope === "plugin" && entry.plugin?.from !== "user")
 
 /** Why an entry is left out of "approve all"; `undefined` when it is covered (spec section 4). */
 export const leftOutOfAll = (declaration: ServerDeclaration): string | undefined => {

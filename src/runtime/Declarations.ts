@@ -1,7 +1,7 @@
 /**
  * The layers behind commands that read and decide but start nothing: configuration, stored decisions, admission.
  *
- * The configuration is read once per runtime; everything above sees that one snapshot.
+ * The configuration is read once per runtime, and again only when somebody asks for a reload.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -44,10 +44,11 @@ export const layerFacts = (options: RuntimeOptions): Layer.Layer<Facts, ConfigEr
     Configuration.Configuration,
     Effect.gen(function* () {
       const configuration = yield* Configuration.Configuration
+      // A configuration that cannot be read ends the run here, whoever asks for it first.
       const snapshot = yield* configuration.load
       const off = CompanyLimit.announcement(snapshot.settings.company, snapshot.servers)
       if (off !== undefined) yield* Effect.logInfo(off)
-      return { ...configuration, load: Effect.succeed(snapshot) }
+      return configuration
     })
   ).pipe(Layer.provide(read))
   const stores = Layer.mergeAll(ApprovalStore.layer, Toggles.layer).pipe(Layer.provide(locations))

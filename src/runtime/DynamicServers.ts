@@ -1,86 +1,8 @@
-/**
- * What a program writes to declare servers without any file: scope `dynamic` (spec section 2).
- *
- * An entry has the keys of `.mcp.json`, `${NAME}` templates included, and is checked by the same decoder: a faulty
- * one fails when the server is asked for, not before. These entries count as the user's own word, so they need no
- * approval; their calls still need permission.
- */
-import type { JsonObject } from "../base/Json.ts"
-import { decodeDynamic, type DynamicEntry } from "../config/DynamicSource.ts"
+/** Servers that a program gives at the start, as the configuration and the transport take them (spec section 2). */
+import { decodeDynamic } from "../config/DynamicSource.ts"
+import { type DynamicServers, entryOf, isInProcess } from "../server/DynamicServers.ts"
 import type { MemoryServer } from "../transport/MemoryTransport.ts"
 import type { RuntimeOptions } from "./Declarations.ts"
-
-/** How far a server is trusted (R section 1.5). */
-export interface TrustEntry {
-  readonly trustClass?: "official" | "self_hosted" | "third_party"
-  /** What calls need that no rule decides; `ask` when absent. */
-  readonly approvalDefault?: "allow" | "ask" | "deny"
-  /** Whether known secrets may be sent to it; `false` when absent. */
-  readonly allowSecrets?: boolean
-}
-
-/** What every entry may say. */
-export interface CommonEntry {
-  readonly enabled?: boolean
-  readonly trust?: TrustEntry
-  /** Start budget: spawn, handshake and all tool pages; seconds (spec section 7). */
-  readonly startupTimeoutSecs?: number
-  /** Call deadline, seconds; 0 or less is 30 (spec section 7). */
-  readonly toolTimeoutSecs?: number
-  /** Call deadlines of single tools by exact name, milliseconds. */
-  readonly toolTimeouts?: { readonly [tool: string]: number }
-  /** What a call deadline does to the connection; `close` when absent. */
-  readonly onTimeout?: "close" | "keep"
-  /** The only tools that exist, by exact name. */
-  readonly includeTools?: ReadonlyArray<string>
-  readonly excludeTools?: ReadonlyArray<string>
-  /** The one protocol revision to speak; `auto` when absent. */
-  readonly protocol?: string
-  /** `ide` when an IDE declares it: a company that switches MCP off spares it, `mcpPolicy` does not. */
-  readonly origin?: "ide"
-}
-
-/** A server that is started as a process and speaks MCP on its standard streams. */
-export interface StdioEntry extends CommonEntry {
-  /** Program, as a path or a name on PATH. */
-  readonly command: string
-  readonly args?: ReadonlyArray<string>
-  /** Working directory, relative to the workspace; the workspace when absent. */
-  readonly cwd?: string
-  /** Values set for the process; templates are expanded at its start. */
-  readonly env?: { readonly [name: string]: string }
-  /** Variables of this process that the server may see. */
-  readonly inheritEnv?: ReadonlyArray<string>
-  /** Variables that it may see and whose values are no secrets. */
-  readonly publicEnv?: ReadonlyArray<string>
-  /** Grace between the steps of its termination, ms, at most 10,000. */
-  readonly shutdownGraceMs?: number
-  /** Whether lines on stdout that are no MCP end the connection; `refuse` when absent. */
-  readonly stdoutNoise?: "refuse" | "skip"
-  /** `pidns`: a PID namespace of its own (Linux); refused where the system has none. `none` when absent. */
-  readonly isolation?: "none" | "pidns"
-}
-
-/** A server that lives in this process. Nothing is started, and no network policy applies to its start. */
-export interface InProcessEntry extends CommonEntry {
-  readonly inProcess: MemoryServer
-}
-
-/** Servers by their exact names. */
-export interface DynamicServers {
-  readonly [name: string]: StdioEntry | InProcessEntry
-}
-
-const isInProcess = (entry: StdioEntry | InProcessEntry): entry is InProcessEntry => "inProcess" in entry
-
-/** The entry as the decoder of JSON files takes it. */
-const entryOf = (given: StdioEntry | InProcessEntry): DynamicEntry => {
-  const { origin, ...whole } = given
-  // Only JSON by its type; whatever else a caller slips in is refused by the decoder.
-  if (!isInProcess(whole)) return { entry: whole as unknown as JsonObject, inProcess: false, origin }
-  const { inProcess: _, ...entry } = whole
-  return { entry: entry as unknown as JsonObject, inProcess: true, origin }
-}
 
 /** The source of configuration for these servers. */
 export const sourceOf = (servers: DynamicServers): NonNullable<RuntimeOptions["dynamic"]> =>

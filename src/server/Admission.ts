@@ -56,6 +56,11 @@ export interface Admitted {
   readonly environment: LiveEnvironment
   /** What confines the process; absent where none is started. */
   readonly coverage?: ProcessCoverage
+  /**
+   * Asks again, in the moment before the process exists, whether it is still approved: the start may have waited for
+   * its turn meanwhile (R section 3.6).
+   */
+  readonly confirm: Effect.Effect<void, Refusal>
 }
 
 /** The verdict of one gate. */
@@ -111,6 +116,7 @@ export const layer: Layer.Layer<Admission, never, Needs> = Layer.effect(
   Admission,
   Effect.gen(function* () {
     const bind = makeBinder(yield* HostEnvironment)
+    const confirm = approval(yield* ApprovalStore)
     const confine = makeConfine(yield* HostEnvironment, yield* Locations, yield* Sandboxes)
     const gates = makeGates(yield* HostEnvironment, yield* ApprovalStore, yield* Toggles, yield* PidNamespace, confine)
     return {
@@ -134,7 +140,8 @@ export const layer: Layer.Layer<Admission, never, Needs> = Layer.effect(
             comparePin: facts.observePin !== true,
             ...(state.launchFingerprint === undefined ? {} : { launchFingerprint: state.launchFingerprint }),
             environment: bind(passed, environmentFingerprint(grants)),
-            ...(state.coverage === undefined ? {} : { coverage: state.coverage })
+            ...(state.coverage === undefined ? {} : { coverage: state.coverage }),
+            confirm: Effect.asVoid(confirm({ ...state }))
           }
         }),
       explain: (entry, facts) =>

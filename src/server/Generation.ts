@@ -34,7 +34,7 @@ import * as Revisions from "../protocol/Revisions.ts"
 import * as Spans from "../telemetry/Spans.ts"
 import { Transport, type Wire } from "../transport/Transport.ts"
 import type { TransportError } from "../transport/TransportError.ts"
-import type { Admitted } from "./Admission.ts"
+import type { Admitted, Refusal } from "./Admission.ts"
 import * as Connection from "./Connection.ts"
 import { mismatch } from "./gates/PinAndLock.ts"
 import type { Listing } from "./Listing.ts"
@@ -96,7 +96,7 @@ export interface OpenOptions {
   readonly kind?: OpenKind
 }
 
-type StartFailure = ConnectionError | RemoteError | TransportError | StartError
+type StartFailure = ConnectionError | RemoteError | TransportError | StartError | Refusal
 
 /** The handshake's outcome. */
 interface Handshake {
@@ -238,6 +238,7 @@ export const open = (
         yield* secrets.register(admitted.secrets)
         // A start that cannot be put on record does not happen (R section 12.1).
         yield* record("pre_spawn", "registered")
+        yield* admitted.confirm
         const wire = yield* Spans.spawn(telemetry, transport.open({ server, generation: id, plan: admitted.plan }))
         seen = wire
         let live: Connection.Connection | undefined

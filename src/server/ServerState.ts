@@ -119,7 +119,8 @@ export type Event<G, F> =
   | { readonly _tag: "Refresh"; readonly exclusive: boolean }
   | { readonly _tag: "Changed"; readonly surface: Surface }
   | { readonly _tag: "Relisted"; readonly surface: Surface }
-  | { readonly _tag: "Stop" }
+  /** Everything ends. `drain`: calls in flight get a moment; `again`: somebody wants it running afterwards. */
+  | { readonly _tag: "Stop"; readonly drain?: boolean; readonly again?: boolean }
 
 /** What the supervisor has to do. */
 export type Command<G, F> =
@@ -211,14 +212,15 @@ const failedStart = <G, F>(failure: F, kind: FailureKind, wasReady: boolean): St
 
 const stop = <G, F>(
   machine: Machine<G, F>,
+  { again: asked = false, drain = false }: Extract<Event<G, F>, { _tag: "Stop" }>,
   opening: boolean,
   closing: ReadonlyArray<G>,
   close: ReadonlyArray<G>
 ): Step<G, F> => [
-  to(machine, { _tag: "Stopping", opening, closing: [...closing, ...close], asked: false, incomplete: undefined }),
+  to(machine, { _tag: "Stopping", opening, closing: [...closing, ...close], asked, incomplete: undefined }),
   [
     ...(opening ? [{ _tag: "AbortOpen" } as const] : []),
-    ...close.map((generation) => ({ _tag: "Close", generation, drain: false }) as const)
+    ...close.map((generation) => ({ _tag: "Close", generation, drain }) as const)
   ]
 ]
 
@@ -241,7 +243,7 @@ const activating = <G, F>(
       return [to(machine, failedStart(failure, kind, state.kind === "restart")), []]
     }
     case "Stop":
-      return stop(machine, true, [], [])
+      return stop(machine, event, true, [], [])
     default:
       return [machine, []]
   }
@@ -274,7 +276,7 @@ const ready = <G, F>(
       if (!state.stale.has(event.surface)) return [machine, []]
       return [to(machine, { ...state, stale: without(state.stale, event.surface) }), []]
     case "Stop":
-      return stop(machine, false, [], [generation])
+      return stop(machine, event, false, [], [generation])
     default:
       return [machine, []]
   }
@@ -345,7 +347,7 @@ const refreshing = <G, F>(machine: Machine<G, F>, state: Refreshing<G, F>, event
       return retired(machine, state, event)
     case "Stop": {
       const close = state.current === undefined ? [] : [state.current]
-      return stop(machine, state.opening, state.closing, close)
+      return stop(machine, event, state.opening, state.closing, close)
     }
     default:
       return [machine, []]
@@ -428,7 +430,7 @@ const ending = <G, F>(
       return state.asked === "call" && step[0].state._tag === "Restarting" ? attempt(machine, now) : step
     }
     case "Stop":
-      return stop(machine, false, [state.generation], [])
+      return stop(machine, event, false, [state.generation], [])
     default:
       return [machine, []]
   }
@@ -473,7 +475,7 @@ const stopping = <G, F>(
         []
       )
     case "Stop":
-      return [to(machine, { ...state, asked: false }), []]
+      return [to(machine, { ...state, asked: event.again ?? false }), []]
     default:
       return [machine, []]
   }

@@ -15,7 +15,7 @@ import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import { SECOND_MS } from "../base/Units.ts"
-import { type Entry, nameOf } from "../config/ServerDeclaration.ts"
+import type { Entry } from "../config/ServerDeclaration.ts"
 import type { CleanupReport } from "../platform/CleanupReport.ts"
 import type { Wire } from "../transport/Transport.ts"
 import type * as Generation from "./Generation.ts"
@@ -88,6 +88,12 @@ export interface Supervisor {
   readonly refresh: (options?: AskOptions) => Effect.Effect<Generation.Generation, ActivationError>
   /** Ends everything of this server; it may be asked for again. */
   readonly stop: Effect.Effect<void>
+  /**
+   * Its entry is another one, or gone: ends what runs once its calls are done, and forgets earlier failures. Whoever
+   * waits for a start gets one by the new entry (`again`), or hears that it was stopped. Begins at once, in the caller's
+   * own step, and gives what waits for the end; starts nothing that nobody waits for.
+   */
+  readonly retire: (again: boolean) => Effect.Effect<Effect.Effect<void>>
   /** Ends everything for good. */
   readonly dispose: Effect.Effect<void>
   /** Reads changed lists again now; the old ones stay where that fails. */
@@ -97,6 +103,8 @@ export interface Supervisor {
   readonly status: () => ServerStatus
   /** The cleanups since they were last taken. */
   readonly takeCleanups: () => ReadonlyArray<ServerCleanup>
+  /** The same, and they stay. */
+  readonly peekCleanups: () => ReadonlyArray<ServerCleanup>
 }
 
 /** What a supervisor uses of its surroundings. */
@@ -105,13 +113,15 @@ export interface Surroundings {
   readonly runtime: Runtime.Runtime<never>
   /** One start: admission, the wait for its turn (`onTurn` when it came), the generation in the current scope. */
   readonly start: (
-    entry: Entry,
+    name: string,
     options: {
       readonly networkApproved: boolean
       readonly observePin: boolean
       readonly onTurn: () => void
     } & Generation.OpenOptions
   ) => Effect.Effect<Generation.Generation, ActivationError, Scope.Scope>
+  /** Its entry now; `undefined` when nothing declares it any more. */
+  readonly entryOf: (name: string) => Entry | undefined
   /** From 0 to 1. */
   readonly jitter: () => number
   /** Whether no run is open. */
@@ -137,13 +147,15 @@ type Event = ServerState.Event<Held, ActivationError>
 type Command = ServerState.Command<Held, ActivationError>
 
 /** A supervisor. Whoever makes it has to `dispose` of it: until then its fibers and generations live on. */
-export const make = (entry: Entry, around: Surroundings): Effect.Effect<Supervisor> =>
+export const make = (name: string, around: Surroundings): Effect.Effect<Supervisor> =>
   Effect.gen(function* () {
     const clock = yield* Effect.clock
     const own = around.runtime
-    const name = nameOf(entry)
-    const declaration = entry._tag === "Valid" ? entry.declaration : undefined
-    let machine = ServerState.initial<Held, ActivationError>(declaration?.restart === "on_failure")
+    const declaration = () => {
+      const entry = around.entryOf(name)
+      return entry?._tag === "Valid" ? entry.declaration : undefined
+    }
+    let machine = ServerState.initial<Held, ActivationError>(declaration()?.restart === "on_failure")
     const inbox: Array<Event> = []
     let taking = false
     const waiters = new Set<Waiter>()
@@ -179,7 +191,7 @@ export const make = (entry: Entry, around: Surroundings): Effect.Effect<Supervis
         const [after, commands] = ServerState.transition(machine, next)
         machine = after
         if (next._tag === "OpenFailed" && before._tag === "Activating") answerAll(Effect.fail(next.failure), false)
-        if (next._tag === "Stop") answerAll(Effect.fail(stopped(name)), true)
+        if (next._tag === "Stop" && next.again !== true) answerAll(Effect.fail(stopped(name)), true)
         for (const command of commands) execute(command)
         answerSettled()
         if (machine.state._tag !== "Stopping") {
@@ -230,7 +242,7 @@ export const make = (entry: Entry, around: Surroundings): Effect.Effect<Supervis
           const observing = observePin
           observePin = false
           const exit = yield* around
-            .start(entry, {
+            .start(name, {
               kind,
               networkApproved: approved,
               observePin: observing,
@@ -373,11 +385,22 @@ export const make = (entry: Entry, around: Surroundings): Effect.Effect<Supervis
         })
       )
 
-    const stop: Effect.Effect<void> = Effect.async((resume) => {
-      post({ _tag: "Stop" })
+    const whenStopped: Effect.Effect<void> = Effect.async((resume) => {
       if (machine.state._tag !== "Stopping") return resume(Effect.void)
       stopWaiters.push(() => resume(Effect.void))
     })
+    const stop = Effect.suspend(() => {
+      post({ _tag: "Stop" })
+      return whenStopped
+    })
+    const retireAll = (again: boolean): Effect.Effect<Effect.Effect<void>> =>
+      Effect.sync(() => {
+        machine = { ...machine, restarts: declaration()?.restart === "on_failure", attempts: [] }
+        // A refresh that is given up is followed by a start, which is as good to whoever waits for it.
+        if (again) for (const waiter of waiters) waiter.refresh = false
+        post({ _tag: "Stop", drain: true, again: again && waiters.size > 0 })
+        return whenStopped
+      })
 
     const lists = Relisting.make({
       clock,
@@ -421,9 +444,10 @@ export const make = (entry: Entry, around: Surroundings): Effect.Effect<Supervis
         Effect.suspend(() =>
           disposed
             ? Effect.fail(stopped(name))
-            : wait({ _tag: "Refresh", exclusive: declaration?.refresh === "exclusive" }, true, options)
+            : wait({ _tag: "Refresh", exclusive: declaration()?.refresh === "exclusive" }, true, options)
         ),
       stop,
+      retire: retireAll,
       dispose,
       settleLists: lists.settle,
       onIdle: lists.poke,
@@ -431,6 +455,7 @@ export const make = (entry: Entry, around: Surroundings): Effect.Effect<Supervis
         noticeLoss()
         return statusOf(name, machine.state, liveNow())
       },
+      peekCleanups: () => cleanups,
       takeCleanups: () => {
         const taken = cleanups
         cleanups = []

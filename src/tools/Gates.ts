@@ -61,7 +61,9 @@ const make = Effect.gen(function* () {
   const registry = yield* Registry
   const secrets = yield* Secrets
   const records = yield* CallRecords
-  const { callOf, decide, grant, policyFor } = Judge.make(() => registry.snapshot)
+  const { callOf, decide, forget, grant, policyFor } = Judge.make(() => registry.snapshot)
+  // A grant was given to the server as it was declared then.
+  registry.onReplaced(forget)
 
   const permit = (caller: Caller, record: CallRecord, generation: Generation, args: JsonObject) =>
     Effect.gen(function* () {

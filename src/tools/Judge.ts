@@ -22,6 +22,8 @@ export interface Judge {
   readonly callOf: (subject: Subject, generation: Generation, args: JsonObject) => Permission.Call
   /** Allows one exact tool until the runtime ends. */
   readonly grant: (key: string) => void
+  /** Drops the grants of servers that are declared otherwise now. */
+  readonly forget: (servers: ReadonlyArray<string>) => void
 }
 
 /** What follows from one snapshot. */
@@ -36,7 +38,7 @@ interface Facts {
 
 interface Judged {
   readonly facts: Facts
-  readonly grants: number
+  readonly round: number
   readonly allowedTools: Caller["allowedTools"]
   readonly caps: Caller["caps"]
   readonly decision: Permission.Decision
@@ -71,6 +73,8 @@ export const make = (snapshot: () => ConfigSnapshot): Judge => {
     return facts
   }
   const grants = new Set<string>()
+  /** Counts every change of the grants. */
+  let round = 0
   const judged = new WeakMap<Subject, Judged>()
 
   const policyFor: Judge["policyFor"] = ({ allowedTools = [], caps = {} }) => {
@@ -108,7 +112,15 @@ export const make = (snapshot: () => ConfigSnapshot): Judge => {
   return {
     policyFor,
     callOf,
-    grant: (key) => void grants.add(key),
+    grant: (key) => {
+      round += 1
+      grants.add(key)
+    },
+    forget: (servers) => {
+      round += 1
+      for (const key of grants)
+        if (servers.some((name) => key.startsWith(Permission.grantKey(name, "")))) grants.delete(key)
+    },
     decide: (caller, subject, generation, args) => {
       const { allowedTools, caps } = caller
       const current = now()
@@ -116,13 +128,13 @@ export const make = (snapshot: () => ConfigSnapshot): Judge => {
       if (
         known !== undefined &&
         known.facts === current &&
-        known.grants === grants.size &&
+        known.round === round &&
         known.allowedTools === allowedTools &&
         known.caps === caps
       )
         return known.decision
       const decision = Permission.decide(policyFor(caller), callOf(subject, generation, args), grants)
-      judged.set(subject, { facts: current, grants: grants.size, allowedTools, caps, decision })
+      judged.set(subject, { facts: current, round, allowedTools, caps, decision })
       return decision
     }
   }

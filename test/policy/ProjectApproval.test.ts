@@ -21,9 +21,15 @@ const all: Approvals = { ...emptyApprovals, approveAllProjects: ["/home/me/app"]
 describe("ProjectApproval", () => {
   it("asks for what somebody else wrote", () => {
     assert.deepEqual(
-      (["cli", "dynamic", "user", "local", "project", "imported", "plugin"] as const).filter(needsApproval),
+      (["cli", "dynamic", "user", "local", "project", "imported", "plugin"] as const).filter((scope) =>
+        needsApproval({ scope })
+      ),
       ["project", "imported", "plugin"]
     )
+    const plugin = { id: "p", root: "/p", manifest: "sha256:0" }
+    assert.isTrue(needsApproval({ scope: "plugin", plugin: { ...plugin, from: "workspace" } }))
+    assert.isFalse(needsApproval({ scope: "plugin", plugin: { ...plugin, from: "user" } }))
+    assert.isTrue(needsApproval({ scope: "project", plugin: { ...plugin, from: "user" } }))
   })
 
   it("is pending until somebody decides, and again when the entry changes", () => {

@@ -102,7 +102,8 @@ const transportOf = ({ cleanup, servers }: FakeRuntime): Layer.Layer<Transport> 
 
 /** Layers of the whole. */
 export const layer = (fake: FakeRuntime) => {
-  const snapshot: ConfigSnapshot = {
+  // Asked again by each reload: a test may have changed the entries meanwhile.
+  const snapshot = (): ConfigSnapshot => ({
     workspace: "/",
     launchDirectory: "/",
     projectIdentity: "/",
@@ -112,7 +113,7 @@ export const layer = (fake: FakeRuntime) => {
     settings: defaultSettings,
     unsupportedSafety: [],
     ...fake.snapshot
-  }
+  })
   const host = HostEnvironment.layerTest({
     // Read anew each time: a test may change a variable while a server runs.
     get variables() {

@@ -1,7 +1,7 @@
 /** `sigil mcp get`: one declaration whole, without a secret. */
 import * as Effect from "effect/Effect"
 import type { JsonObject } from "../../base/Json.ts"
-import { approvalFingerprint, environmentFingerprint } from "../../config/Fingerprint.ts"
+import { declarationFingerprint, environmentFingerprint } from "../../config/Fingerprint.ts"
 import type { ServerDeclaration } from "../../config/ServerDeclaration.ts"
 import type { Settings } from "../../config/Settings.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
@@ -93,7 +93,7 @@ const print = (declaration: ServerDeclaration, coverage: string, server: ReturnT
         grants,
         header_names: headerNames,
         fingerprints: {
-          approval: approvalFingerprint(declaration.raw),
+          approval: declarationFingerprint(declaration),
           environment: environmentFingerprint(grants)
         },
         pin: trust.pinVersion ? (trust.pinned === undefined ? "missing" : "pinned") : "off"
@@ -109,7 +109,7 @@ const print = (declaration: ServerDeclaration, coverage: string, server: ReturnT
       ...(stdio === undefined
         ? ([["Headers", headerNames.length === 0 ? "none" : headerNames.join(", ")]] as const)
         : ([
-            ["Directory", stdio.cwd ?? "the workspace"],
+            ["Directory", stdio.cwd ?? declaration.plugin?.root ?? "the workspace"],
             ["Environment", "isolated"],
             ["Granted", grants.length === 0 ? "none" : grants.join(", ")],
             ["Sets", Object.keys(stdio.env).length === 0 ? "none" : Object.keys(stdio.env).join(", ")]

@@ -1,10 +1,11 @@
 /** `sigil mcp pending`: what the project wants to run, from where, with which variables, and what changed. */
 import * as Effect from "effect/Effect"
 import { variablesOf } from "../../config/Expansion.ts"
-import { approvalFingerprint } from "../../config/Fingerprint.ts"
+import { declarationFingerprint } from "../../config/Fingerprint.ts"
+import { placeInProject } from "../../config/ProjectIdentity.ts"
 import { nameOf, type ServerDeclaration } from "../../config/ServerDeclaration.ts"
 import { ApprovalStore } from "../../policy/ApprovalStore.ts"
-import { difference, keepable, shownValue } from "../../policy/EntryDifference.ts"
+import { difference, keptOf, shownValue } from "../../policy/EntryDifference.ts"
 import { type Approvals, keyOf, leftOutOfAll } from "../../policy/ProjectApproval.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
 import type { Input } from "../commands/McpPending.ts"
@@ -15,8 +16,18 @@ import { quoted, shownCommand, shownUrl, transportOf } from "../ServerRow.ts"
 import { noteLostFiles, rowOf, rows, runtimeOptions, snapshot } from "../Session.ts"
 
 const changeOf = (declaration: ServerDeclaration, identity: string, stored: Approvals) => {
-  const before = stored.entries[keyOf(identity, declaration.name)]
-  return before === undefined ? undefined : difference(before, keepable(declaration.raw))
+  const key = keyOf(identity, declaration.name)
+  if (!stored.approved.includes(key)) return undefined
+  const before = Object.hasOwn(stored.entries, key) ? stored.entries[key] : undefined
+  const place = Object.hasOwn(stored.places, key) ? stored.places[key] : undefined
+  const now = placeInProject(declaration.source.file)
+  const moved =
+    place === undefined || place === now ? {} : { before: { "(directory)": place }, now: { "(directory)": now } }
+  const change =
+    before === undefined && moved.now === undefined
+      ? undefined
+      : difference({ ...before, ...moved.before }, { ...(before && keptOf(declaration)), ...moved.now })
+  return change === undefined || change.fields.length === 0 ? undefined : change
 }
 
 const itemOf = (declaration: ServerDeclaration, identity: string, stored: Approvals) => {
@@ -33,7 +44,7 @@ const itemOf = (declaration: ServerDeclaration, identity: string, stored: Approv
         }
       : {}),
     variables: [...new Set(variablesOf(declaration).map(({ name }) => name))].sort(),
-    fingerprint: approvalFingerprint(declaration.raw),
+    fingerprint: declarationFingerprint(declaration),
     ...(change === undefined ? {} : { change })
   }
 }
@@ -49,16 +60,19 @@ const steersCode = (name: string): boolean =>
 const coloured = (line: string): Line => (line.startsWith("-") ? red(`    ${line}`) : green(`    ${line}`))
 
 const describe = (item: Item, declaration: ServerDeclaration): ReadonlyArray<Line> => {
-  const { endpoint } = declaration
+  const { endpoint, plugin } = declaration
   const values = Object.entries(endpoint._tag === "stdio" ? endpoint.env : endpoint.headers)
   const left = leftOutOfAll(declaration)
   return [
     [bold(item.name), item.change === undefined ? "" : " (changed since it was approved)"],
     `  from       ${item.source.file}:${item.source.line}`,
+    ...(plugin === undefined ? [] : [`  plugin     ${plugin.id}; a change anywhere in its manifest asks again`]),
     endpoint._tag === "stdio"
       ? `  would run  ${shownCommand(endpoint).map(quoted).join(" ")}`
       : `  would call ${shownUrl(endpoint)}`,
-    ...(endpoint._tag === "stdio" && endpoint.cwd !== undefined ? [`  in         ${endpoint.cwd}`] : []),
+    ...(endpoint._tag === "stdio" && (endpoint.cwd !== undefined || plugin !== undefined)
+      ? [`  in         ${quoted(endpoint.cwd ?? plugin?.root ?? "")}`]
+      : []),
     `  reads      ${item.variables.length === 0 ? "no variables of yours" : item.variables.join(", ")}`,
     ...values.map(
       ([name, value], index) => `  ${index === 0 ? "sets " : "     "}      ${name}=${quoted(shownValue(name, value))}`

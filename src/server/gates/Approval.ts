@@ -1,8 +1,10 @@
 /** The decision of a person about an entry of a repository (spec section 4). */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { approvalFingerprint } from "../../config/Fingerprint.ts"
+import { declarationFingerprint } from "../../config/Fingerprint.ts"
+import { MANIFEST, manifestDigest } from "../../config/Plugins.ts"
 import { placeInProject } from "../../config/ProjectIdentity.ts"
+import type { ServerDeclaration } from "../../config/ServerDeclaration.ts"
 import type { ApprovalStore } from "../../policy/ApprovalStore.ts"
 import * as ProjectApproval from "../../policy/ProjectApproval.ts"
 import { AdmissionError } from "../ServerError.ts"
@@ -14,13 +16,17 @@ export const approval =
   (state) =>
     Effect.gen(function* () {
       const declaration = yield* known(state.declaration, "approval")
-      if (!ProjectApproval.needsApproval(declaration.scope)) return `scope ${declaration.scope} needs no approval`
+      yield* unchangedManifest(declaration)
+      if (!ProjectApproval.needsApproval(declaration))
+        return declaration.plugin === undefined
+          ? `scope ${declaration.scope} needs no approval`
+          : "a plugin of your own needs no approval; its manifest is as it was read"
       const identity = state.facts.snapshot.projectIdentity
       const stored = yield* approvals.read.pipe(Effect.orElseSucceed(() => ProjectApproval.emptyApprovals))
       const decision = ProjectApproval.decide(stored, {
         identity,
         name: declaration.name,
-        fingerprint: approvalFingerprint(declaration.raw),
+        fingerprint: declarationFingerprint(declaration),
         place: placeInProject(declaration.source.file),
         coverable: ProjectApproval.leftOutOfAll(declaration) === undefined
       })
@@ -41,9 +47,31 @@ export const approval =
             reason: decision.changed ? "changed_since_approval" : "never_decided",
             text: decision.changed
               ? `The server '${declaration.name}' changed since it was approved, so it is pending again.`
-              : `The server '${declaration.name}' is declared by the project and has not been approved.`,
+              : `The server '${declaration.name}' is declared by ${declaredBy(declaration)} and has not been approved.`,
             fix: `Review it with 'sigil mcp pending ${declaration.name}', then run 'sigil mcp approve ${declaration.name}'.`,
             where: located(declaration, "approval")
           })
       }
     })
+
+const declaredBy = ({ plugin, scope }: ServerDeclaration): string => {
+  if (plugin !== undefined) return `the plugin '${plugin.id}' of the project`
+  return scope === "imported" ? "what was imported" : "the project"
+}
+
+/**
+ * A plugin counts as its manifest was read (R section 1.10): what stands there now may say something else, and nobody
+ * has decided about that.
+ */
+const unchangedManifest = (declaration: ServerDeclaration): Effect.Effect<void, AdmissionError> =>
+  Effect.suspend(() => {
+    const { name, plugin } = declaration
+    if (plugin === undefined || manifestDigest(plugin) === plugin.manifest) return Effect.void
+    return new AdmissionError({
+      code: "SIGIL_PLUGIN_CHANGED",
+      reason: "plugin_origin_attestation_mismatch",
+      text: `The ${MANIFEST} of the plugin '${plugin.id}' changed since it was read, so the server '${name}' is not started.`,
+      fix: "Run the command again; in a session, reload first.",
+      where: located(declaration, "approval")
+    })
+  })

@@ -2,6 +2,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
+import { isInside, realPath } from "../../config/ProjectIdentity.ts"
 import { inProcessCommand, type ServerDeclaration } from "../../config/ServerDeclaration.ts"
 import { resolve } from "../../platform/Executable.ts"
 import type { HostEnvironment } from "../../platform/HostEnvironment.ts"
@@ -31,7 +32,7 @@ export const executable =
       }
       const file = yield* resolve({
         command: endpoint.command,
-        cwd,
+        cwd: declaration.plugin?.root ?? cwd,
         searchPath: environment.variables["PATH"] ?? "",
         platform: host.platform,
         ...(environment.variables["PATHEXT"] === undefined ? {} : { pathExtensions: environment.variables["PATHEXT"] })
@@ -48,6 +49,7 @@ export const executable =
             })
         )
       )
+      yield* insidePlugin(declaration, file)
       const facts = {
         mode: state.facts.snapshot.settings.networkMode,
         approved: state.facts.networkApproved
@@ -127,4 +129,20 @@ const realOf = (file: string): string => {
   } catch {
     return file
   }
+}
+
+/**
+ * A program that is written as a plugin's own has to be one: `${PLUGIN_ROOT}/run` may no more leave the directory
+ * through a link than `./run` may.
+ */
+const insidePlugin = (declaration: ServerDeclaration, file: string): Effect.Effect<void, AdmissionError> => {
+  const { name, plugin } = declaration
+  if (plugin === undefined || !isInside(file, plugin.root) || isInside(realPath(file), plugin.root)) return Effect.void
+  return new AdmissionError({
+    code: "SIGIL_COMMAND_NOT_FOUND",
+    reason: "mcp_command_symlink_escape",
+    text: `The server '${name}' cannot be started: '${file}' leaves the plugin's directory through a symbolic link.`,
+    fix: "Give the absolute path of the program.",
+    where: located(declaration, "executable", "command")
+  })
 }

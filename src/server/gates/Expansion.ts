@@ -12,9 +12,15 @@ export const expansion =
   (state) =>
     Effect.gen(function* () {
       const declaration = yield* known(state.declaration, "expansion")
-      const expanded = expand(declaration, host.get)
+      const expanded = expand(declaration, host.get, state.facts.snapshot.settings.mcp.missingEnv)
       if (Either.isLeft(expanded)) return yield* expanded.left
       state.expanded = expanded.right
       const count = expanded.right.variableValues.length
+      const unset = expanded.right.unset ?? []
+      if (unset.length > 0) {
+        const warning = `not set and left as written (missing_env = "literal"): ${unset.join(", ")}`
+        state.declaration = { ...declaration, warnings: [...declaration.warnings, warning] }
+        return warning
+      }
       return count === 0 ? "no variables are used" : `${count} variable(s) expanded`
     })

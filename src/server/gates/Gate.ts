@@ -97,16 +97,20 @@ export const stdioOnly = (
 /**
  * A written `cwd` counts from the declaring file; otherwise a server runs in the workspace (R section 3.8). A project
  * entry always runs beside its own file: an approval is shared by all directories of a repository, so where sigil was
- * started must not decide which script a relative command names.
+ * started must not decide which script a relative command names. For the same reason an imported one runs in the
+ * project that it was imported for, and a plugin's runs in the plugin's own directory (R section 1.10).
  */
 export const workingDirectory = (
   declaration: ServerDeclaration,
   endpoint: StdioEndpoint,
   snapshot: ConfigSnapshot
-): string =>
-  endpoint.cwd === undefined && declaration.scope !== "project"
-    ? snapshot.workspace
-    : path.resolve(
-        path.isAbsolute(declaration.source.file) ? path.dirname(declaration.source.file) : snapshot.workspace,
-        endpoint.cwd ?? "."
-      )
+): string => {
+  const { plugin, scope, source } = declaration
+  if (plugin !== undefined) return path.resolve(plugin.root, endpoint.cwd ?? ".")
+  if (endpoint.cwd === undefined && scope === "imported") return snapshot.projectIdentity
+  if (endpoint.cwd === undefined && scope !== "project") return snapshot.workspace
+  return path.resolve(
+    path.isAbsolute(source.file) ? path.dirname(source.file) : snapshot.workspace,
+    endpoint.cwd ?? "."
+  )
+}
