@@ -39,6 +39,8 @@ const meaning = (entry: Entry): unknown => {
   return { scope, file: source.file, code: error.code, reason: error.reason, text: error.text }
 }
 
+const isInProcess = (entry: Entry): boolean => entry._tag === "Valid" && entry.declaration.inProcess === true
+
 /** Whether two entries of one name mean the same. */
 export const isSame = (before: Entry, after: Entry): boolean => isDeepStrictEqual(meaning(before), meaning(after))
 
@@ -61,7 +63,7 @@ export const changesBetween = (
     const name = nameOf(entry)
     const old = known.get(name)
     if (old === undefined) added.push(name)
-    else if (sameWorkspace && !replaced.has(name) && isSame(old, entry)) unchanged.push(name)
+    else if (sameWorkspace && !(replaced.has(name) && isInProcess(entry)) && isSame(old, entry)) unchanged.push(name)
     else changed.push(name)
   }
   return { added, changed, removed: [...known.keys()].filter((name) => !left.has(name)), unchanged }

@@ -384,15 +384,4 @@ describe("configuration", () => {
         )
       )
     )
-
-  it.scopedLive("sources that are not read yet are said", () =>
-    Effect.map(
-      load({ files: { "outer/project/.sigil/plugins/p/plugin.toml": "", "home/.sigil/plugins/q/plugin.toml": "" } }),
-      ({ snapshot }) =>
-        assert.deepEqual(
-          snapshot.problems.map(({ code }) => code),
-          ["SIGIL_NOT_SUPPORTED", "SIGIL_NOT_SUPPORTED"]
-        )
-    )
-  )
 })

@@ -32,6 +32,15 @@ describe("expansion", () => {
     assert.deepEqual(args([text], { A: "1", EMPTY: "", TEMPLATE: "${A}" }), [expected])
   })
 
+  it("leaves a variable that is not set as it is written where the user wants that, and says so", () => {
+    const declaration = declared({ command: "x", args: ["${A}", "${B:-d}", "${C}"], env: { K: "${A}" } })
+    const { endpoint, unset, variableValues } = right(expand(declaration, lookupIn({ C: "1" }), "literal"))
+    assert.deepEqual(endpoint._tag === "stdio" ? endpoint.args : [], ["${A}", "d", "1"])
+    assert.deepEqual(unset, ["A"])
+    assert.deepEqual(variableValues, [{ name: "C", value: "1" }])
+    assert.isUndefined(right(expand(declared({ command: "x" }), lookupIn({}), "literal")).unset)
+  })
+
   it("fills command, args, env values, url and header values, and nothing else", () => {
     const stdio = right(
       expand(declared({ command: "${A}", args: ["${A}"], env: { K: "${A}" }, cwd: "${A}" }), lookupIn({ A: "1" }))

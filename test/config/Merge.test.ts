@@ -166,4 +166,56 @@ describe("merge", () => {
       { numRuns: 300 }
     )
   })
+
+  it("is what its rules say, put down one by one, over all scopes", () => {
+    const scopeOf = (one: Entry): Scope => (one._tag === "Valid" ? one.declaration.scope : one.broken.scope)
+    const rank = (scope: Scope) => scopes.indexOf(scope)
+    const signature = (one: Entry | undefined) =>
+      one?._tag === "Valid" && one.declaration.endpoint._tag === "stdio" ? one.declaration.endpoint.command : undefined
+    fc.assert(
+      fc.property(fc.array(anyEntry, { maxLength: 14 }).map(build), (entries) => {
+        const declaring = (name: string) => entries.filter((one) => nameOf(one) === name)
+        const ownerOf = (name: string) => scopes.find((scope) => declaring(name).some((one) => scopeOf(one) === scope))
+        /** The one entry that stands for a name; nothing when its scope has it twice, which claims no launch. */
+        const stands = (name: string) => {
+          const [first, second] = declaring(name).filter((one) => scopeOf(one) === ownerOf(name))
+          return second === undefined ? first : undefined
+        }
+        const all = [...new Set(names(entries))]
+        const higher = (name: string, than: string) => {
+          const [a, b] = [ownerOf(name), ownerOf(than)]
+          return a !== undefined && b !== undefined && rank(a) < rank(b)
+        }
+        const holders = (name: string): ReadonlyArray<string> => {
+          const wanted = signature(stands(name))
+          if (wanted === undefined) return []
+          const having = all.filter(
+            (other) => higher(other, name) && signature(stands(other)) === wanted && holders(other).length === 0
+          )
+          const top = having.filter((other) => !having.some((more) => higher(more, other)))
+          return top.toSorted()
+        }
+        const { servers, shadowed } = merge(entries)
+        assert.deepEqual(names(servers).toSorted(), all.filter((name) => holders(name).length === 0).toSorted())
+        for (const server of servers) {
+          const expected = stands(nameOf(server))
+          if (expected === undefined) assert.strictEqual(broken(server).error.code, "SIGIL_DUPLICATE_NAME")
+          else assert.strictEqual(server, expected)
+        }
+        const byName = entries.flatMap((one) => {
+          const owner = ownerOf(nameOf(one))
+          return owner === scopeOf(one) ? [] : [[nameOf(one), scopeOf(one), "name", nameOf(one), owner]]
+        })
+        const bySignature = all.flatMap((name) => {
+          const [holder] = holders(name)
+          return holder === undefined ? [] : [[name, ownerOf(name), "signature", holder, ownerOf(holder)]]
+        })
+        assert.deepEqual(
+          shadowed.map(({ by, name, scope, why }) => [name, scope, why, by.name, by.scope]).toSorted(),
+          [...byName, ...bySignature].toSorted()
+        )
+      }),
+      { numRuns: 500 }
+    )
+  })
 })

@@ -124,13 +124,15 @@ writable_paths = ["~"]
   })
 
   it("a switch without its feature is said and does no harm", () => {
-    const { faults, remarks } = toml('[mcp]\nskills = true\nmissing_env = "literal"\noauth_auto = false\n')
+    const { faults, remarks } = toml(
+      '[mcp]\nskills = true\nallow_http = true\nmissing_env = "literal"\noauth_auto = false\n'
+    )
     assert.deepEqual(faults, [])
     assert.deepEqual(
       remarks.map(({ code, where }) => [code, where?.field]),
       [
-        ["SIGIL_NOT_SUPPORTED", "mcp.missing_env"],
-        ["SIGIL_NOT_SUPPORTED", "mcp.skills"]
+        ["SIGIL_NOT_SUPPORTED", "mcp.skills"],
+        ["SIGIL_NOT_SUPPORTED", "mcp.allow_http"]
       ]
     )
   })
