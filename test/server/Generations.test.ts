@@ -52,8 +52,16 @@ const herd = () => {
 const tick = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 
 /** Runs the events against one server under load; what it came to. */
-const run = (events: ReadonlyArray<"refresh" | "crash" | "wait">, refresh: "overlap" | "exclusive") => {
+const run = (events: ReadonlyArray<"refresh" | "reload" | "crash" | "wait">, refresh: "overlap" | "exclusive") => {
   const { crash, live, most, server } = herd()
+  let version = 0
+  const fake = {
+    servers: { a: server },
+    /** Another entry after each reload. */
+    get entries() {
+      return [declared("a", { refresh, toolTimeoutMs: 30_000 + version })]
+    }
+  }
   return Effect.gen(function* () {
     const servers = yield* Registry
     const pipeline = yield* Pipeline
@@ -81,6 +89,10 @@ const run = (events: ReadonlyArray<"refresh" | "crash" | "wait">, refresh: "over
     const load = yield* Effect.forEach(["echo", "slow", "echo", "slow"], (tool) => Effect.fork(caller(tool)))
     for (const event of events) {
       if (event === "refresh") yield* Effect.ignore(servers.refresh("a"))
+      if (event === "reload") {
+        version += 1
+        assert.deepEqual((yield* servers.reload).changed, ["a"])
+      }
       if (event === "crash") {
         crash()
         // Attempts are counted by the minute; this test is about order.
@@ -93,16 +105,17 @@ const run = (events: ReadonlyArray<"refresh" | "crash" | "wait">, refresh: "over
     yield* servers.activate("a")
     const { generation, state } = servers.status("a")
     assert.equal(state, "ready")
+    assert.equal(generation?.declaration.toolTimeoutMs, 30_000 + version, "of the entry that holds now")
     assert.deepEqual([...live.keys()], [generation?.id], "one live generation, and it is the one that answers")
     assert.isAtMost(most(), refresh === "exclusive" ? 1 : 2)
     const reports = yield* servers.closeAll
     assert.isTrue(reports.every(({ report }) => report.complete))
     assert.equal(live.size, 0)
     return { answered, failed, calls }
-  }).pipe(withFakes({ servers: { a: server }, entries: [declared("a", { refresh })] }))
+  }).pipe(withFakes(fake))
 }
 
-const events = fc.array(fc.constantFrom("refresh" as const, "crash" as const, "wait" as const), {
+const events = fc.array(fc.constantFrom("refresh" as const, "reload" as const, "crash" as const, "wait" as const), {
   minLength: 1,
   maxLength: 25
 })
@@ -110,7 +123,7 @@ const events = fc.array(fc.constantFrom("refresh" as const, "crash" as const, "w
 describe("generations under load", () => {
   for (const refresh of ["overlap", "exclusive"] as const) {
     it.effect(
-      `are one at a time and keep their answers apart through 250 refreshes and crashes (${refresh})`,
+      `are one at a time and keep their answers apart through 250 refreshes, reloads and crashes (${refresh})`,
       () =>
         Effect.gen(function* () {
           const lists = fc.sample(events, { numRuns: 60, seed: 42 })

@@ -26,6 +26,10 @@ class World {
     this.machine = ServerState.initial(restarts)
   }
 
+  tag(): string {
+    return this.machine.state._tag
+  }
+
   post(event: Event): void {
     const before = this.machine.state
     const [after, commands] = ServerState.transition(this.machine, event)
@@ -172,6 +176,12 @@ const move: fc.Arbitrary<readonly [string, Move]> = fc.oneof(
   fc
     .integer({ min: 1, max: 60_000 })
     .map((ms): readonly [string, Move] => [`${ms} ms pass`, (world) => world.pass(ms)]),
+  fc
+    .boolean()
+    .map((again): readonly [string, Move] => [
+      again ? "replaced" : "withdrawn",
+      (world) => world.post({ _tag: "Stop", drain: true, again })
+    ]),
   fc.constant<readonly [string, Move]>(["stop", (world) => world.post({ _tag: "Stop" })])
 )
 
@@ -185,6 +195,25 @@ describe("the state machine of a server", () => {
         for (const [, act] of list) act(world)
       }),
       { numRuns: 3_000 }
+    )
+  })
+
+  it("starts once more after it was replaced, exactly when somebody waits", () => {
+    fc.assert(
+      fc.property(fc.boolean(), moves, fc.boolean(), (restarts, list, again) => {
+        const world = new World(restarts)
+        for (const [, act] of list) act(world)
+        world.post({ _tag: "Stop", drain: true, again })
+        // Nothing was under way that could be waited for.
+        if (world.tag() !== "Stopping") return
+        const before = world.nextGeneration
+        if (world.opening) world.openFailed("final")
+        world.settle()
+        assert.include(["Deferred", "Failed", "Ready"], world.tag())
+        if (world.tag() !== "Failed") assert.equal(world.nextGeneration - before, again ? 1 : 0)
+        assert.equal(world.running.size, world.tag() === "Ready" ? 1 : 0)
+      }),
+      { numRuns: 1_000 }
     )
   })
 
