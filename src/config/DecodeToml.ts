@@ -82,7 +82,8 @@ export const decodeToml = (root: LocatedObject, context: DecodeContext): Decoded
     transport: transportOf,
     startupMs: STARTUP_MS,
     callMs: context.defaults.tomlToolTimeoutMs ?? CALL_MS,
-    required: true,
+    // What a plugin brings along is no reason to refuse a run; whoever needs it says so.
+    required: context.scope !== "plugin",
     strictKeys: true
   }
   const entries: Array<Entry> = []

@@ -62,8 +62,13 @@ const make = Effect.gen(function* () {
   const secrets = yield* Secrets
   const records = yield* CallRecords
   const { callOf, decide, forget, grant, policyFor } = Judge.make(() => registry.snapshot)
-  // A grant was given to the server as it was declared then.
-  registry.onReplaced(forget)
+  /** How often a server became another one. */
+  const replaced = new Map<string, number>()
+  registry.onReplaced((servers) => {
+    for (const name of servers) replaced.set(name, (replaced.get(name) ?? 0) + 1)
+    // A grant was given to the server as it was declared then.
+    forget(servers)
+  })
 
   const permit = (caller: Caller, record: CallRecord, generation: Generation, args: JsonObject) =>
     Effect.gen(function* () {
@@ -93,6 +98,7 @@ const make = Effect.gen(function* () {
       const grantable = decided.grantable
       const asking = Permission.facetNames.filter((facet) => decided.facets[facet] === "ask")
       const shown = secrets.redactJson(args, "arguments")
+      const before = replaced.get(subject.server)
       const given = yield* caller.approver.ask({
         server: subject.server,
         tool: subject.tool,
@@ -119,7 +125,8 @@ const make = Effect.gen(function* () {
         case "always":
           yield* records.asked(record, decided, answer === "session" ? "approved_for_session" : "approved", answer)
           // The rule that `always` wrote is read at the next start; until then the grant stands in for it.
-          if (grantable && call.grantKey !== undefined) grant(call.grantKey)
+          // Whoever was asked about an earlier declaration has said nothing about this one.
+          if (grantable && call.grantKey !== undefined && replaced.get(subject.server) === before) grant(call.grantKey)
           return
         case "deny":
           yield* records.asked(record, decided, "denied", undefined)

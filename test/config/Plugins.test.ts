@@ -73,7 +73,10 @@ describe("a plugin", () => {
           ({ base, only, snapshot }) => {
             assert.deepEqual(snapshot.problems, [])
             const declaration = valid(only)
-            assert.deepEqual([declaration.name, declaration.scope], ["plugin:p:s", "plugin"])
+            assert.deepEqual(
+              [declaration.name, declaration.scope, declaration.required],
+              ["plugin:p:s", "plugin", false]
+            )
             const { plugin } = declaration
             assert.deepEqual([plugin?.id, plugin?.from, plugin?.root], ["p", from, path.join(base, place, "p")])
             assert.equal(plugin?.manifest, manifestDigest({ root: path.join(base, place, "p") }))

@@ -8,6 +8,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import * as Layer from "effect/Layer"
 import { assert } from "vitest"
+import { defaultTrust } from "../../src/config/Scopes.ts"
 import { defaultSettings } from "../../src/config/Settings.ts"
 import { type Entry, nameOf } from "../../src/config/ServerDeclaration.ts"
 import * as HostEnvironment from "../../src/platform/HostEnvironment.ts"
@@ -15,7 +16,7 @@ import { Toggles } from "../../src/policy/Toggles.ts"
 import * as Library from "../../src/runtime/Library.ts"
 import { Registry } from "../../src/server/Registry.ts"
 import { changesBetween } from "../../src/server/Reload.ts"
-import { headless } from "../../src/tools/Caller.ts"
+import { type Caller, headless } from "../../src/tools/Caller.ts"
 import { Pipeline } from "../../src/tools/Pipeline.ts"
 import * as MemoryTransport from "../../src/transport/MemoryTransport.ts"
 import * as ToolServer from "../../src/transport/ToolServer.ts"
@@ -187,6 +188,41 @@ describe("reload", () => {
         yield* registry.reload
         assert.equal((yield* Effect.flip(which("a"))).code, "SIGIL_DENIED")
         assert.equal(a.links.length, 1)
+      })
+    )
+  })
+
+  it.effect("asks again about the calls of a server that is another one now", () => {
+    const [a, b] = [counted(), counted()]
+    const ask = { ...defaultTrust, approvalDefault: "ask" } as const
+    const { run, state } = changing({ a: a.server, b: b.server }, [
+      declared("a", { trust: ask }),
+      declared("b", { trust: ask })
+    ])
+    const asked: Array<string> = []
+    const caller: Caller = {
+      ...headless("test"),
+      approver: {
+        ask: ({ server }) =>
+          Effect.sync(() => {
+            asked.push(server)
+            return "session" as const
+          })
+      }
+    }
+    const both = Effect.flatMap(Pipeline, (pipeline) =>
+      Effect.forEach(["a", "b"], (server) => pipeline.call(caller, { server, tool: "which", args: {} }))
+    )
+    return run(
+      Effect.gen(function* () {
+        const registry = yield* Registry
+        yield* both
+        yield* both
+        assert.deepEqual(asked, ["a", "b"])
+        state.entries = [declared("a", { trust: ask, toolTimeoutMs: 5_000 }), declared("b", { trust: ask })]
+        yield* registry.reload
+        yield* both
+        assert.deepEqual(asked, ["a", "b", "a"])
       })
     )
   })
