@@ -339,17 +339,24 @@ const make = (places: number) =>
         return () => replacedListeners.delete(listener)
       },
       find,
-      activate: (name, options) => {
-        const live = liveOf(name)
-        if (live !== undefined) return Effect.succeed(live)
-        return Effect.flatMap(supervisorOf(name), (supervisor) => supervisor.activate(options))
-      },
-      acquire: (name, options) => {
-        const live = liveOf(name)
-        if (live !== undefined) return Effect.succeed(live)
-        return Effect.flatMap(supervisorOf(name), (supervisor) => supervisor.acquire(options))
-      },
-      refresh: (name, options) => Effect.flatMap(supervisorOf(name), (supervisor) => supervisor.refresh(options)),
+      // Looked up when it runs, not when it is built: an effect that is run again finds what is there then.
+      activate: (name, options) =>
+        Effect.suspend(() => {
+          const live = liveOf(name)
+          if (live !== undefined) return Effect.succeed(live)
+          return Effect.flatMap(supervisorOf(name), (supervisor) => supervisor.activate(options))
+        }),
+      acquire: (name, options) =>
+        Effect.suspend(() => {
+          const live = liveOf(name)
+          if (live !== undefined) return Effect.succeed(live)
+          return Effect.flatMap(supervisorOf(name), (supervisor) => supervisor.acquire(options))
+        }),
+      refresh: (name, options) =>
+        Effect.flatMap(
+          Effect.suspend(() => supervisorOf(name)),
+          (supervisor) => supervisor.refresh(options)
+        ),
       startEager,
       status: (name) => supervisors.get(name)?.status() ?? { state: "deferred" },
       onChange: (listener) => {
@@ -363,7 +370,10 @@ const make = (places: number) =>
         })
       ),
       explain: (name) =>
-        Effect.flatMap(find(name), (entry) => admission.explain(entry, { snapshot, networkApproved: false })),
+        Effect.flatMap(
+          Effect.suspend(() => find(name)),
+          (entry) => admission.explain(entry, { snapshot, networkApproved: false })
+        ),
       close: (name) => {
         const supervisor = supervisors.get(name)
         return supervisor === undefined ? Effect.succeed([]) : Effect.uninterruptible(close(supervisor))

@@ -384,4 +384,26 @@ describe("configuration", () => {
         )
       )
     )
+
+  for (const [extent, found] of [
+    ["root", ["a", "b", "c"]],
+    ["git_root", ["a", "b"]],
+    ["cwd", ["a"]],
+    ["off", []]
+  ] as const)
+    it.scopedLive(`project_walk = "${extent}" looks for .mcp.json that far`, () =>
+      Effect.map(
+        load({
+          cwd: "outer/project/sub",
+          files: {
+            "home/.sigil/sigil.toml": `[mcp]\nproject_walk = "${extent}"\n`,
+            "outer/project/sub/.mcp.json": servers({ a: { command: "a" } }),
+            "outer/project/.mcp.json": servers({ b: { command: "b" } }),
+            "outer/project/.git/HEAD": "ref: refs/heads/main\n",
+            "outer/.mcp.json": servers({ c: { command: "c" } })
+          }
+        }),
+        ({ snapshot }) => assert.deepEqual(snapshot.servers.map(nameOf), [...found])
+      )
+    )
 })

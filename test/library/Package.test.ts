@@ -12,6 +12,7 @@ afterAll(() => consumer?.dispose())
 
 /** What each example prints. */
 const printed: { readonly [example: string]: RegExp } = {
+  ChangingServers: /hello[^]*changed: greeter[^]*good day[^]*still there after a reload: greeter[^]*declared: 0/,
   FakeTransport: /^open issues: \{"open":3\}\n$/,
   InProcessServer: /^ok \[.*"3 left".*\]\nfailed \[.*"no fruit is named stone".*\]\nSIGIL_ARGUMENTS_INVALID\n$/,
   ListAndCall: /^add: Adds two numbers.*\nenvironment: (?:.*\n)+\{"sum":42\}\n$/,
