@@ -31,12 +31,14 @@ import * as Generation from "./Generation.ts"
 import { changesBetween, type ReloadReport } from "./Reload.ts"
 import { RunGate } from "./RunGate.ts"
 import { AdmissionError, type RequiredServersError } from "./ServerError.ts"
+import type { ServerStatus } from "./ServerStatus.ts"
 import type { ActivationError } from "./StartFailure.ts"
 import * as Supervisor from "./Supervisor.ts"
 
 export type { ReloadReport } from "./Reload.ts"
 export type { ActivationError } from "./StartFailure.ts"
-export type { AskOptions, ServerCleanup, ServerStatus } from "./Supervisor.ts"
+export type { AskOptions, ServerCleanup } from "./Supervisor.ts"
+export type { ServerStatus } from "./ServerStatus.ts"
 
 /** Starts at a time: at least this many stdio servers, and exactly this many remote ones (spec section 7). */
 const MIN_STARTS = 4
@@ -99,7 +101,7 @@ export class Registry extends Context.Tag("sigil/server/Registry")<
      */
     readonly startEager: Effect.Effect<EagerStart.EagerReport, RequiredServersError>
     /** What a server is doing; `deferred` for one that nobody asked for, known or not. */
-    readonly status: (name: string) => Supervisor.ServerStatus
+    readonly status: (name: string) => ServerStatus
     /** Calls the listener with a server's name after each change of its state; returns what stops it. */
     readonly onChange: (listener: (name: string) => void) => () => void
     /** Reads changed lists again now. A run calls it between two of its steps. */

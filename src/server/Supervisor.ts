@@ -20,17 +20,9 @@ import type { CleanupReport } from "../platform/CleanupReport.ts"
 import type { Wire } from "../transport/Transport.ts"
 import type * as Generation from "./Generation.ts"
 import * as Relisting from "./Relisting.ts"
-import {
-  type ActivationError,
-  downNote,
-  exhaustedNote,
-  incompleteCleanup,
-  kindOf,
-  leftBehind,
-  stopped,
-  unexpected
-} from "./StartFailure.ts"
+import { type ActivationError, incompleteCleanup, kindOf, leftBehind, stopped, unexpected } from "./StartFailure.ts"
 import * as ServerState from "./ServerState.ts"
+import { type ServerStatus, shownFailure, statusOf } from "./ServerStatus.ts"
 import { downFor } from "./TerminalCause.ts"
 import * as RestartPolicy from "./RestartPolicy.ts"
 
@@ -51,29 +43,6 @@ export interface AskOptions {
   readonly networkApproved?: boolean
   /** The start is to find out what to pin: pins are not compared. */
   readonly observePin?: boolean
-}
-
-/** What a server is doing, as it is shown (spec section 7). */
-export interface ServerStatus {
-  readonly state:
-    | "deferred"
-    | "activating"
-    | "refreshing"
-    | "restarting"
-    | "stale tools"
-    | "stale resources"
-    | "stale prompts"
-    | "ready"
-    | "failed"
-    | "needs_auth"
-    | "pending"
-    | "disabled"
-  /** Its start waits for its turn behind others; its budget has not begun. */
-  readonly queued?: boolean
-  /** The generation that answers calls now. */
-  readonly generation?: Generation.Generation
-  /** Why it is not running. */
-  readonly failure?: ActivationError
 }
 
 /** One server under supervision. */
@@ -481,39 +450,3 @@ const whenIdle = (
 /** The states in which asking for a refresh starts or joins one; in the others the start under way is as good. */
 const refreshStarts = (tag: ServerState.State<unknown, unknown>["_tag"]): boolean =>
   tag !== "Activating" && tag !== "Ending" && tag !== "Stopping"
-
-/** What whoever meets a server that is down is told. */
-const shownFailure = (
-  name: string,
-  state: Extract<ServerState.State<unknown, ActivationError>, { _tag: "Failed" }>
-): ActivationError =>
-  state.exhausted ? exhaustedNote(state.failure) : state.wasReady ? downNote(name, state.failure) : state.failure
-
-const statusOf = (
-  name: string,
-  state: ServerState.State<unknown, ActivationError>,
-  live: Generation.Generation | undefined
-): ServerStatus => {
-  const generation = live === undefined ? {} : { generation: live }
-  switch (state._tag) {
-    case "Deferred":
-    case "Stopping":
-      return { state: "deferred" }
-    case "Activating":
-      return { state: state.kind === "restart" ? "restarting" : "activating", queued: state.queued }
-    case "Ready": {
-      const [stale] = state.stale
-      return { state: stale === undefined ? "ready" : `stale ${stale}`, ...generation }
-    }
-    case "Refreshing":
-      return { state: "refreshing", queued: state.opening && state.queued, ...generation }
-    case "Ending":
-      return { state: state.loss.restart ? "restarting" : "failed", failure: state.loss.failure }
-    case "Restarting":
-      return { state: "restarting", failure: state.failure }
-    case "Failed":
-      return { state: "failed", failure: shownFailure(name, state) }
-    case "Barred":
-      return { state: state.bar, failure: state.failure }
-  }
-}

@@ -44,12 +44,10 @@ const load = ({ cwd, files, prepare }: Given) =>
     const host = HostEnvironment.layerTest({
       variables: {},
       cwd: path.join(base, cwd ?? "project"),
-      homeDirectory: path.join(base, "home")
+      homeDirectory: path.join(base, "home"),
+      managed: { file: path.join(base, "etc/managed.json"), ownerId: process.getuid?.() ?? 0 }
     })
-    const live = layer({ mcpConfig: [], strict: false }).pipe(
-      Layer.provide(Locations.layer({ managedJson: path.join(base, "etc/managed.json") })),
-      Layer.provide(host)
-    )
+    const live = layer({ mcpConfig: [], strict: false }).pipe(Layer.provide(Locations.layer()), Layer.provide(host))
     const snapshot = yield* Effect.flatMap(Configuration, (configuration) => configuration.load).pipe(
       Effect.provide(live)
     )
