@@ -20,6 +20,7 @@ const lines: { readonly [words: string]: ReadonlyArray<ReadonlyArray<string>> } 
     ["mcp", "list", "--all", "--status"]
   ],
   "mcp get": [["mcp", "get", "NAME"]],
+  "mcp pin": [["mcp", "pin", "NAME"]],
   "mcp remove": [["mcp", "remove", "NAME", "--scope", "user"]],
   "mcp enable": [["mcp", "enable", "NAME"]],
   "mcp disable": [

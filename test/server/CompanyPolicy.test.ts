@@ -314,7 +314,13 @@ describe("generations under a policy", () => {
 
   const members: ReadonlyArray<Entry> = [
     declared("a", { required: true }),
-    declared("ide", { scope: "dynamic", origin: "ide", required: true })
+    // Another command line than the first one's, or the two would be one server.
+    declared("ide", {
+      scope: "dynamic",
+      origin: "ide",
+      required: true,
+      endpoint: { _tag: "stdio", command: process.execPath, args: ["ide"], inheritEnv: [], publicEnv: [], env: {} }
+    })
   ]
 
   it.effect("do not exist while MCP is off: no required server fails a run, an IDE's starts", () =>
