@@ -218,6 +218,21 @@ describe("the policy of the machine", () => {
     assert.deepEqual([run(call).code, ran()], [0, 1])
   })
 
+  it("denies calls that the user's lists allow, and lets the user deny what it allows", () => {
+    settings({ permissions: { allow: ["mcp__s"] } })
+    managed({ permissions: { deny: ["mcp__s__pid"] } })
+    const denied = errorOf(call)
+    assert.deepEqual(
+      [denied.code, denied.error, denied.reason, denied.where.file],
+      [4, "SIGIL_DENIED", "permission_denied", file()]
+    )
+    managed({ permissions: { allow: ["mcp__s"] } })
+    settings({ permissions: { deny: ["mcp__s__pid"] } })
+    assert.deepEqual([errorOf(call).code, errorOf(call).reason], [4, "permission_denied"])
+    settings({})
+    assert.equal(run(call).code, 0)
+  })
+
   it("holds for servers of the command line, without the user's files, and in another home", () => {
     managed({ mcpPolicy: { deniedServers: [{ name: "s" }] } })
     const [first, ...args] = command()
