@@ -117,9 +117,11 @@ const raiseDeadlines = (host: Host): ((entry: Entry) => Entry) => {
 
 /** Root of the workspace (R section 1.1): `.` is the launch directory, other relative paths count from the file. */
 const workspaceOf = (root: string | undefined, paths: Locations.Paths): string =>
-  root === undefined || root === "."
-    ? realPath(paths.launchDirectory)
-    : realPath(path.resolve(path.dirname(paths.sigilToml), root))
+  realPath(writtenWorkspace(root, paths))
+
+/** The same with the links that the user named it by. */
+export const writtenWorkspace = (root: string | undefined, paths: Locations.Paths): string =>
+  root === undefined || root === "." ? paths.launchDirectory : path.resolve(path.dirname(paths.sigilToml), root)
 
 const isDirectory = (target: string): boolean => {
   try {

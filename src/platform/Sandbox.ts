@@ -23,7 +23,8 @@ import { ensurePrivateDirectory } from "./AtomicFile.ts"
 import { resolve } from "./Executable.ts"
 import { HostEnvironment } from "./HostEnvironment.ts"
 import type { Launcher } from "./Launcher.ts"
-import { isVisible, type Layout, layoutOf, type LayoutRequest, type Mount, within } from "./SandboxLayout.ts"
+import { isVisible, type Layout, layoutOf, type LayoutRequest, type Mount } from "./SandboxLayout.ts"
+import { trailOf, within } from "./SandboxPaths.ts"
 import { type Proof, probeVariables, prove } from "./SandboxProbe.ts"
 
 /** Time for all attempts together; one takes some ten milliseconds. */
@@ -70,6 +71,8 @@ export type Receipt =
       readonly text: string
       /** What to install or to set; absent where nothing helps. */
       readonly fix?: string
+      /** The setting to change, where it is one. */
+      readonly field?: string
     }
 
 /** Answers whether servers can run in a sandbox. */
@@ -190,22 +193,41 @@ const probe = (host: Host, request: LayoutRequest): Effect.Effect<Receipt> =>
       if (Either.isLeft(made)) return unavailable("state_unwritable", made.left.text, made.left.fix)
     }
     const planned = layoutOf(request)
-    if (Either.isLeft(planned)) return unavailable(planned.left.reason, planned.left.text, planned.left.fix)
+    if (Either.isLeft(planned)) return { _tag: "Unavailable", ...planned.left }
     const layout = planned.right
     const searchPath = host.get("PATH") ?? ""
+    const places = layout.mounts.flatMap(({ kind, path: place }) => (kind === "write" ? [place] : []))
+    /** A link that stands there counts like a file that does. */
+    const byServers = (target: string): string | undefined => {
+      const { links, real } = trailOf(target)
+      return places.find((place) => [real, ...links].some((one) => within(one, place)))
+    }
     const trusted = searchPath
       .split(path.delimiter)
-      .filter((folder) => !layout.mounts.some(({ kind, path: place }) => kind === "write" && within(folder, place)))
+      .filter((folder) => byServers(path.resolve("/", folder)) === undefined)
       .join(path.delimiter)
-    const find = (command: string) =>
-      resolve({ command, cwd: "/", searchPath: trusted, platform: host.platform }).pipe(
+    const find = (command: string, among: string) =>
+      resolve({ command, cwd: "/", searchPath: among, platform: host.platform }).pipe(
         Effect.orElseSucceed(() => undefined)
       )
-    const file = yield* find("bwrap")
-    const env = yield* find("env")
-    if (file === undefined)
-      return unavailable("bubblewrap_missing", "The program 'bwrap' was not found on sigil's PATH.", INSTALL)
-    if (env === undefined) return unavailable("env_missing", "The program 'env' was not found on sigil's PATH.")
+    const lookUp = (command: string, reason: string, fix?: string) =>
+      Effect.gen(function* () {
+        const file = yield* find(command, trusted)
+        if (file !== undefined && byServers(file) === undefined) return file
+        const untrusted = file ?? (yield* find(command, searchPath))
+        const place = untrusted === undefined ? undefined : byServers(untrusted)
+        return untrusted === undefined || place === undefined
+          ? unavailable(reason, `The program '${command}' was not found on sigil's PATH.`, fix)
+          : unavailable(
+              reason,
+              `The program '${untrusted}' is not used, for servers may write where it stands ('${place}').`,
+              `Take that place out of writable_paths in [execution] of sigil.toml. ${fix ?? ""}`.trim()
+            )
+      })
+    const file = yield* lookUp("bwrap", "bubblewrap_missing", INSTALL)
+    if (typeof file !== "string") return file
+    const env = yield* lookUp("env", "env_missing")
+    if (typeof env !== "string") return env
     return yield* attempts(host, { env, file, layout, request, searchPath: trusted })
   })
 

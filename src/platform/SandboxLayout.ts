@@ -6,8 +6,8 @@
  * workspace comes back on top, then the paths of the settings. Last, whatever else is configured, the directories of
  * sigil itself are covered: a server that can write them decides about its own approval.
  *
- * All paths are real paths: a link inside a place that the server can write could be turned between the plan and the
- * start. For the same reason each directory between a writable place and something covered in it is mounted onto
+ * All paths are real paths, and `SandboxPaths.ts` says which may be shown: a link inside a place that the server can
+ * write could be turned between the plan and the start. For the same reason each directory between a writable place and something covered in it is mounted onto
  * itself, because the directory of a mount cannot be renamed.
  *
  * Invariants: a later mount counts over an earlier one of the same place or above it; nothing of sigil's own is
@@ -16,6 +16,7 @@
 import * as Either from "effect/Either"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { type PathsFault, type PathsRequest, shownPaths, trailOf, within } from "./SandboxPaths.ts"
 
 /** Replaced by empty directories where they exist. */
 const hiddenPlaces = ["/home", "/root", "/run", "/var/run", "/tmp", "/var/tmp"]
@@ -23,17 +24,9 @@ const hiddenPlaces = ["/home", "/root", "/run", "/var/run", "/tmp", "/var/tmp"]
 const systemInRun = ["/run/current-system", "/run/opengl-driver"]
 const RESOLVER = "/etc/resolv.conf"
 
-/** What to make a layout for. Absolute paths. */
-export interface LayoutRequest {
-  readonly workspace: string
-  readonly workspaceAccess: "writable" | "read-only"
-  /** Where the server starts; readable even where it would be hidden. */
-  readonly cwd: string
+/** What to make a layout for. Absolute paths; the server starts in `cwd`, readable even where it would be hidden. */
+export interface LayoutRequest extends PathsRequest {
   readonly network: "denied" | "shared"
-  /** Home directory of the user. */
-  readonly homeDirectory: string
-  readonly readablePaths: ReadonlyArray<string>
-  readonly writablePaths: ReadonlyArray<string>
   /** Directories that the server's variables name for temporary files. */
   readonly temporary: ReadonlyArray<string>
   /** Directories of sigil, which must exist. */
@@ -59,16 +52,8 @@ export interface Layout {
 }
 
 /** Why there is none. */
-export interface LayoutFault {
-  readonly reason: "sandbox_too_wide" | "sandbox_exposes_state" | "sandbox_path_missing" | "sandbox_hides_path"
-  readonly text: string
-  readonly fix: string
-}
-
-/** Whether `inner` is `outer` or below it. */
-export const within = (inner: string, outer: string): boolean => {
-  const relative = path.relative(outer, inner)
-  return relative === "" || (!relative.startsWith("..") && !path.isAbsolute(relative))
+export interface LayoutFault extends Omit<PathsFault, "reason"> {
+  readonly reason: PathsFault["reason"] | "sandbox_exposes_state" | "sandbox_hides_path"
 }
 
 /** The mount that decides about a path; none means the read-only root. */
@@ -107,10 +92,6 @@ const existing = (targets: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...new Set(targets.flatMap((target) => realOf(target) ?? []))
 ]
 
-/** `~` of a setting. */
-const expanded = (target: string, home: string): string =>
-  target === "~" || target.startsWith("~/") ? path.join(home, target.slice(1)) : target
-
 /** Directories strictly between two, outermost first. */
 const between = (outer: string, inner: string): ReadonlyArray<string> => {
   const up = path.dirname(inner)
@@ -132,29 +113,15 @@ const byDepth = (a: Mount, b: Mount): number => a.path.length - b.path.length
 
 /** Makes the layout. Reads links and looks what exists; changes nothing. */
 export const layoutOf = (request: LayoutRequest): Either.Either<Layout, LayoutFault> => {
-  const workspace = realOf(request.workspace)
-  const cwd = realOf(request.cwd)
-  if (workspace === undefined || cwd === undefined) {
-    const missing = workspace === undefined ? request.workspace : request.cwd
-    return Either.left({
-      reason: "sandbox_path_missing",
-      text: `The directory '${missing}' does not exist.`,
-      fix: "Create it, or correct cwd."
-    })
-  }
   const home = realOf(request.homeDirectory)
-  const wide = [workspace, cwd].find((place) => home !== undefined && home !== "/" && within(home, place))
-  if (workspace === "/" || (wide !== undefined && (wide !== "/" || wide === workspace))) {
-    return Either.left({
-      reason: "sandbox_too_wide",
-      text: `The directory '${wide ?? workspace}' holds your whole home directory, which a sandbox is there to hide.`,
-      fix: "Start sigil in the directory of a project, or set [workspace] root in sigil.toml."
-    })
-  }
+  const hiding = existing([...hiddenPlaces, request.homeDirectory]).filter((place) => place !== "/")
+  const paths = shownPaths(request, hiding)
+  if (Either.isLeft(paths)) return Either.left(paths.left)
+  const { cwd, workspace, writable } = paths.right
 
   const mounts: Array<Mount> = []
-  for (const place of existing([...hiddenPlaces, request.homeDirectory])) {
-    if (place !== "/" && isVisible(mounts, place) && isDirectory(place)) mounts.push({ kind: "empty", path: place })
+  for (const place of hiding) {
+    if (isVisible(mounts, place) && isDirectory(place)) mounts.push({ kind: "empty", path: place })
   }
   // Programs expect the home directory and that of temporary files to be there, if empty.
   for (const place of existing([request.homeDirectory, ...request.temporary])) {
@@ -164,37 +131,25 @@ export const layoutOf = (request: LayoutRequest): Either.Either<Layout, LayoutFa
   }
 
   const resolver = request.network === "shared" ? [RESOLVER, ...systemInRun] : systemInRun
-  const writable = existing([
-    ...(request.workspaceAccess === "writable" ? [workspace] : []),
-    ...request.writablePaths.map((place) => expanded(place, request.homeDirectory))
-  ])
-  const readable = existing([
-    workspace,
-    cwd,
-    ...resolver,
-    ...request.readablePaths.map((place) => expanded(place, request.homeDirectory))
-  ])
+  const readable = [...new Set([workspace, cwd, ...existing(resolver), ...paths.right.readable])]
   const shown: ReadonlyArray<Mount> = [
     ...readable.filter((place) => !writable.includes(place)).map((place): Mount => ({ kind: "read", path: place })),
     ...writable.map((place): Mount => ({ kind: "write", path: place }))
   ].toSorted(byDepth)
-  const hiding = mounts.length
+  const before = mounts.length
   for (const mount of shown) {
-    // What is readable anyway needs no mount, and a directory to start in is not taken from the writable.
-    const wanted = request.readablePaths.some((place) => realOf(expanded(place, request.homeDirectory)) === mount.path)
-    if (mount.kind === "write" || !isVisible(mounts, mount.path) || (wanted && isWritable(mounts, mount.path)))
-      mounts.push(mount)
+    // What is readable anyway needs no mount.
+    if (mount.kind === "write" || !isVisible(mounts, mount.path)) mounts.push(mount)
   }
   // Before any cover and in the order of depth: a mount takes what is below it along.
   const pins = [...new Set(request.privateDirectories.flatMap((target) => pinsFor(mounts, realOf(target) ?? target)))]
-  const back = [...mounts.splice(hiding), ...pins.map((place): Mount => ({ kind: "pin", path: place }))]
+  const back = [...mounts.splice(before), ...pins.map((place): Mount => ({ kind: "pin", path: place }))]
   mounts.push(...back.toSorted(byDepth))
 
   /** Covers what is visible; false when something could come in its place. */
   const cover = (target: string, kind: "cover" | "cover_file"): boolean => {
-    const lexical = path.resolve(target)
-    const real = realOf(target) ?? lexical
-    if (lexical !== real && isWritable(mounts, lexical)) return false
+    const { links, real } = trailOf(target)
+    if (links.some((link) => isWritable(mounts, link))) return false
     // A hidden directory of sigil may hold something that is shown, such as the workspace.
     const partly = back.some((mount) => within(mount.path, real))
     if (!partly && !isVisible(mounts, real)) return true

@@ -135,7 +135,7 @@ const judge = (
     processTree: ended && pid === "2" && /^pid:\[\d+\]$/.test(namespace) && namespace !== linkOf("pid"),
     fileSystem:
       asPlanned(mounts, layout) &&
-      access.includes("writable") === (workspaceKind === "write") &&
+      access.includes("writable") === (workspaceKind === "write" || workspaceKind === "pin") &&
       (isVisible(layout.mounts, "/tmp") || access.includes("temporary")),
     privileges: none("CapEff") && none("CapPrm") && none("CapAmb") && status("NoNewPrivs") === "1",
     environment: found.toSorted().join("\0") === wanted.toSorted().join("\0")

@@ -103,9 +103,17 @@ describe("the question whether there is a sandbox", () => {
       const planted = path.join(workspace, "bin")
       fs.mkdirSync(planted, { recursive: true })
       for (const name of ["bwrap", "env"]) fs.writeFileSync(path.join(planted, name), "#!/bin/sh\n", { mode: 0o755 })
-      for (const PATH of ["/nonexistent", planted]) {
+      const elsewhere = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "sigil-path-")))
+      yield* Effect.addFinalizer(() => Effect.sync(() => fs.rmSync(elsewhere, { recursive: true })))
+      fs.symlinkSync(planted, path.join(elsewhere, "folder"))
+      fs.symlinkSync(path.join(planted, "bwrap"), path.join(elsewhere, "bwrap"))
+      for (const PATH of ["/nonexistent", planted, path.join(elsewhere, "folder"), elsewhere]) {
         const receipt = yield* under({ get: (name) => (name === "PATH" ? PATH : undefined) })
         assert.deepInclude(receipt, { _tag: "Unavailable", reason: "bubblewrap_missing" })
+        // What is there and not to be trusted is not said to be missing.
+        const text = receipt._tag === "Unavailable" ? receipt.text : ""
+        if (PATH === "/nonexistent") assert.include(text, "was not found")
+        else assert.include(text, `servers may write where it stands ('${workspace}')`)
       }
     }).pipe(Effect.provide(HostEnvironment.layer))
   )

@@ -82,10 +82,13 @@ describe("the layout of a sandbox", () => {
     )
   })
 
-  it("lets the workspace and the named places be written, and a readable part of them only be read", () => {
+  it("lets the workspace and the named places be written, without a second mount for a part of them", () => {
     assert.equal(kindAt({}, "a"), "write")
     assert.equal(kindAt({ workspaceAccess: "read-only" }, "a"), "read")
-    assert.equal(kindAt({ readablePaths: [path.join(base, "a", "b")] }, "a", "b", "a"), "read")
+    // A server that runs could put a link in the place of the part before it is mounted.
+    const part = path.join(base, "a", "b")
+    for (const more of [{ readablePaths: [part] }, { writablePaths: [part, path.join(part, "a")] }])
+      assert.deepEqual(made(more), made())
     assert.equal(kindAt({ writablePaths: ["~/a"] }, "b", "a"), "write")
     assert.equal(kindAt({ readablePaths: ["~/nothing"] }, "b", "nothing"), "directory")
   })
@@ -115,6 +118,116 @@ describe("the layout of a sandbox", () => {
     // A link that the server can write could lead elsewhere at the next start.
     const more = { workspace: base, privateDirectories: [path.join(base, "link")], homeDirectory: "/nonexistent" }
     assert.equal(faultOf({ ...more, cwd: base }), "sandbox_exposes_state")
+  })
+
+  describe("with symbolic links", () => {
+    const inWorkspace = (...parts: ReadonlyArray<string>) => path.join(base, "a", ...parts)
+    const outside = (...parts: ReadonlyArray<string>) => path.join(base, "b", ...parts)
+    /** Makes links for one test: each a place and what it leads to. */
+    const linked = (links: ReadonlyArray<readonly [string, string]>, use: () => void): void => {
+      for (const [place, to] of links) fs.symlinkSync(to, place)
+      try {
+        use()
+      } finally {
+        for (const [place] of links) fs.rmSync(place)
+      }
+    }
+
+    it("refuses a path through one that stands where servers write, wherever it leads and however it is reached", () => {
+      const links = [
+        [inWorkspace("out"), outside("a")],
+        [inWorkspace("stay"), "b"],
+        [inWorkspace("nowhere"), outside("nothing")],
+        [inWorkspace("round"), inWorkspace("round")],
+        [outside("chain"), inWorkspace("out")],
+        [outside("a", "cached"), outside("b")]
+      ] as const
+      linked(links, () => {
+        const written = [
+          inWorkspace("out"),
+          inWorkspace("out", "a"),
+          inWorkspace("out", "nothing"),
+          inWorkspace("stay"),
+          inWorkspace("nowhere"),
+          inWorkspace("round"),
+          outside("chain"),
+          path.join(base, "b", "chain", "b")
+        ]
+        for (const place of written) {
+          for (const workspaceAccess of ["writable", "read-only"] as const) {
+            assert.equal(faultOf({ workspaceAccess, writablePaths: [place] }), "sandbox_path_unsafe", place)
+            assert.equal(faultOf({ workspaceAccess, readablePaths: [place] }), "sandbox_path_unsafe", place)
+          }
+        }
+        // Another writable path is a place of servers as well.
+        const open = [outside("a")]
+        assert.equal(faultOf({ writablePaths: [...open, outside("a", "cached")] }), "sandbox_path_unsafe")
+        const readablePaths = [outside("a", "cached")]
+        assert.equal(faultOf({ writablePaths: open, readablePaths }), "sandbox_path_unsafe")
+        // So is the directory that a server starts in, unless it is shown anyhow.
+        assert.equal(faultOf({ cwd: inWorkspace("out") }), "sandbox_path_unsafe")
+        assert.equal(kindAt({ cwd: inWorkspace("stay") }, "a", "b"), "write")
+      })
+    })
+
+    it("says which setting to change and to what", () => {
+      linked([[inWorkspace("cache"), outside("a")]], () => {
+        const layout = layoutOf(request({ writablePaths: [inWorkspace("cache")] }))
+        if (Either.isRight(layout)) assert.fail("there is a layout")
+        assert.equal(layout.left.field, "execution.writable_paths")
+        for (const part of [inWorkspace("cache"), outside("a")]) assert.include(layout.left.text, `'${part}'`)
+        assert.include(layout.left.fix, "real path")
+      })
+    })
+
+    it("mounts what other links lead to, and never the link", () => {
+      linked([[outside("cache"), outside("a")]], () => {
+        const given = { writablePaths: ["~/cache"], homeDirectory: outside() }
+        assert.equal(kindAt(given, "b", "a"), "write")
+        assert.isFalse(made(given).some((mount) => mount.path === outside("cache")))
+        assert.equal(kindAt({ readablePaths: ["~/cache/a"] }, "b", "a", "a"), "read")
+        const own = { ...given, privateDirectories: [outside("a", "b")] }
+        assert.equal(kindAt(own, "b", "a", "b"), "cover")
+      })
+    })
+
+    it("uncovers no hidden place as a whole", () => {
+      for (const to of [outside(), "/tmp", "/"]) {
+        linked([[path.join(base, "wide"), to]], () => {
+          assert.equal(faultOf({ writablePaths: [path.join(base, "wide")] }), "sandbox_too_wide", to)
+          assert.equal(faultOf({ readablePaths: [path.join(base, "wide")] }), "sandbox_too_wide", to)
+        })
+      }
+      assert.equal(faultOf({ writablePaths: ["/tmp/.."] }), "sandbox_too_wide")
+    })
+
+    it("refuses a workspace that a server could have turned", () => {
+      linked([[outside("project"), inWorkspace()]], () => {
+        const given = {
+          workspaceWritten: outside("project"),
+          writablePaths: [outside()],
+          homeDirectory: "/nonexistent"
+        }
+        assert.equal(faultOf(given), "sandbox_path_unsafe")
+        assert.equal(faultOf({ ...given, workspace: outside("project") }), "sandbox_path_unsafe")
+      })
+      // Without a link yet: what is read-only would have to be mounted from where a server could put one.
+      const below = { workspace: outside("a"), cwd: outside("a"), writablePaths: [outside()] }
+      const given = { ...below, homeDirectory: "/nonexistent" }
+      assert.equal(faultOf({ ...given, workspaceAccess: "read-only" }), "sandbox_path_unsafe")
+      assert.equal(kindAt(given, "b", "a"), "write")
+      assert.equal(faultOf({ writablePaths: [outside()], readablePaths: [outside("a")] }), "sandbox_path_unsafe")
+    })
+
+    it("covers no directory of sigil by a name that a server could turn", () => {
+      linked(
+        [
+          [inWorkspace("own"), outside("a")],
+          [outside("state"), inWorkspace("own")]
+        ],
+        () => assert.equal(faultOf({ privateDirectories: [outside("state")] }), "sandbox_exposes_state")
+      )
+    })
   })
 
   it("covers sockets that act for the user", () => {

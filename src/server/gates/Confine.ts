@@ -7,7 +7,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as path from "node:path"
-import type { ConfigSnapshot } from "../../config/Configuration.ts"
+import { type ConfigSnapshot, writtenWorkspace } from "../../config/Configuration.ts"
 import { networkOf } from "../../config/ExecutionSettings.ts"
 import type { Paths } from "../../config/Locations.ts"
 import type { HostEnvironment } from "../../platform/HostEnvironment.ts"
@@ -46,13 +46,14 @@ export const makeConfine =
     paths: Paths,
     sandboxes: Context.Tag.Service<typeof Sandboxes>
   ): Confine =>
-  ({ settings: { execution, networkMode }, workspace }, cwd) =>
+  ({ settings: { execution, networkMode, workspaceRoot }, workspace }, cwd) =>
     Effect.suspend((): Effect.Effect<Receipt | undefined> => {
       if (execution.strategy === "local") return Effect.succeed(undefined)
       const missing = notBuilt[execution.backend]
       if (missing !== undefined) return Effect.succeed(missing)
       return sandboxes.receipt({
         workspace,
+        workspaceWritten: writtenWorkspace(workspaceRoot, paths),
         workspaceAccess: execution.workspace,
         cwd,
         network: networkOf(execution, networkMode),

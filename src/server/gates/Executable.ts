@@ -101,15 +101,19 @@ const usable = (
   receipt: Sandbox.Receipt,
   file: string
 ): Effect.Effect<Sandbox.Sandbox, AdmissionError> => {
-  const refuse = (reason: string, why: string, fix: string | undefined) =>
+  const refuse = (reason: string, why: string, fix: string | undefined, field?: string) =>
     new AdmissionError({
       code: "SIGIL_ISOLATION_UNAVAILABLE",
       reason,
       text: `The settings ask for a sandbox ([execution] strategy = "sandbox"), which the server '${declaration.name}' cannot have: ${why}`,
-      fix: `${fix === undefined ? "Set" : `${fix} Or set`} strategy = "local" in [execution] of sigil.toml.`,
-      where: { ...located(declaration, "executable"), field: "execution.strategy" }
+      // A path that is not to be trusted is no reason to go without a sandbox.
+      fix:
+        field !== undefined && fix !== undefined
+          ? fix
+          : `${fix === undefined ? "Set" : `${fix} Or set`} strategy = "local" in [execution] of sigil.toml.`,
+      where: { ...located(declaration, "executable"), field: field ?? "execution.strategy" }
     })
-  if (receipt._tag === "Unavailable") return refuse(receipt.reason, receipt.text, receipt.fix)
+  if (receipt._tag === "Unavailable") return refuse(receipt.reason, receipt.text, receipt.fix, receipt.field)
   const [lack] = Sandbox.lacks(receipt)
   if (lack !== undefined)
     return refuse("backend_receipt_invalid", `'${receipt.file}' did not prove ${lack}.`, "Update bubblewrap.")

@@ -31,6 +31,10 @@ const acts = {
     fs.renameSync(path, to)
     return "ok"
   },
+  link: ({ path, to }) => {
+    fs.symlinkSync(to, path)
+    return "ok"
+  },
   environment: () => JSON.stringify(process.env)
 }
 
