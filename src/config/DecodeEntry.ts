@@ -12,6 +12,7 @@ import { environmentName, FieldReader, type Spelling } from "./Fields.ts"
 import { childPath, deepDuplicate, type LocatedObject, objectToJson, type Position, record } from "./Located.ts"
 import { type Issues, toError } from "./Problem.ts"
 import {
+  refuseOutsideCommand,
   refuseOutsideCwd,
   refuseRemote,
   refuseUserFields,
@@ -128,6 +129,7 @@ const decodeStdio = (reader: FieldReader, context: DecodeContext): StdioEndpoint
   const command = reader.text("command")
   if (command === undefined && !reader.has("command"))
     reader.add(reader.missingPath("command"), reader.object.at, 'a server with transport "stdio" needs a command')
+  refuseOutsideCommand(reader, command, context)
   const args = reader.strings("args") ?? []
   const cwd = reader.text("cwd")
   refuseOutsideCwd(reader, cwd, context)

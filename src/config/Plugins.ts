@@ -21,7 +21,8 @@ import { FieldReader } from "./Fields.ts"
 import type { LocatedObject } from "./Located.ts"
 import { claimsInToml } from "./NameClaims.ts"
 import { type Issues, toError } from "./Problem.ts"
-import { isInside, realPath } from "./ProjectIdentity.ts"
+import { commandStays, directoryStays } from "./PluginPaths.ts"
+import { realPath } from "./ProjectIdentity.ts"
 import type { BrokenDeclaration, Entry, PluginOrigin } from "./ServerDeclaration.ts"
 import { contextOf, type SourceContext, type SourceResult } from "./Sources.ts"
 
@@ -183,16 +184,14 @@ const manifestFault = (root: LocatedObject, file: string, id: string): ConfigErr
   return first === undefined ? undefined : toError({ ...first, reason: "plugin_invalid_manifest" }, { file, further })
 }
 
-const contextIn = (candidate: Candidate, file: string, root: string, facts: SourceContext): DecodeContext => ({
+const contextIn = (file: string, root: string, facts: SourceContext): DecodeContext => ({
   ...contextOf("plugin", file, facts),
   plugin: {
     remote: facts.settings.mcp.pluginRemote === "allow",
-    envAllow: facts.settings.mcp.pluginEnvAllow ?? []
+    envAllow: facts.settings.mcp.pluginEnvAllow ?? [],
+    ownCommand: (command) => commandStays(root, command)
   },
-  insideWorkspace: (cwd) => {
-    const target = realPath(path.resolve(root, cwd))
-    return isInside(target, root) || (candidate.from === "workspace" && isInside(target, facts.workspace))
-  }
+  insideWorkspace: (cwd) => directoryStays(root, cwd)
 })
 
 const readOne = (candidate: Candidate, facts: SourceContext): Effect.Effect<Manifest> =>
@@ -224,7 +223,7 @@ const readOne = (candidate: Candidate, facts: SourceContext): Effect.Effect<Mani
       return { candidate, entries: entries.map(belonging(plugin)), problems: [error] }
     }
     const { root } = parsed.right
-    const decoded = decodeToml(root, contextIn(candidate, file, plugin.root, facts))
+    const decoded = decodeToml(root, contextIn(file, plugin.root, facts))
     const entries = decoded.entries.map(belonging(plugin))
     const fault = manifestFault(root, file, id)
     return fault === undefined

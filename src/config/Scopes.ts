@@ -44,6 +44,8 @@ export interface PluginRules {
   readonly remote: boolean
   /** `[mcp] plugin_env_allow`: variables that templates of plugins may read. */
   readonly envAllow: ReadonlyArray<string>
+  /** Whether a command as written stays in the plugin's directory; so do bare names and absolute paths. */
+  readonly ownCommand: (command: string) => boolean
 }
 
 /** Fields that hand variables of the user to a server (R section 1.10). */
@@ -125,19 +127,37 @@ export const refuseVariables = (
   }
 }
 
-/** Refuses a working directory outside the workspace for entries of a repository. */
+/** Refuses a working directory outside the workspace for entries of a repository, outside its own for a plugin's. */
 export const refuseOutsideCwd = (reader: FieldReader, cwd: string | undefined, rules: ScopeRules): void => {
   if (cwd === undefined || !isForeign(rules.scope) || rules.insideWorkspace(cwd)) return
-  const property = reader.object.properties.find(({ key }) => key === "cwd")
+  refuseOutside(
+    reader,
+    "cwd",
+    rules.scope === "plugin"
+      ? "the working directory of a plugin's server must lie inside the plugin's directory"
+      : "the working directory of an entry of a project must lie inside the workspace",
+    `Use a directory inside it, or declare the server in ${rules.userFile}.`
+  )
+}
+
+/** Refuses a program that a plugin names by a path from its directory which leads out of it (R section 1.10). */
+export const refuseOutsideCommand = (reader: FieldReader, command: string | undefined, rules: ScopeRules): void => {
+  if (command === undefined || rules.scope !== "plugin" || (rules.plugin?.ownCommand(command) ?? true)) return
+  refuseOutside(
+    reader,
+    "command",
+    "the program that a plugin names by a path from its directory must lie inside that directory",
+    `Keep the program in the plugin's directory, or declare the server in ${rules.userFile}.`
+  )
+}
+
+const refuseOutside = (reader: FieldReader, field: "command" | "cwd", text: string, fix: string): void => {
+  const property = reader.object.properties.find(({ key }) => key === field)
   reader.add(
     property === undefined ? reader.path : reader.pathOf(property),
     property?.value.at ?? reader.object.at,
-    "the working directory of an entry of a project must lie inside the workspace",
-    {
-      code: "SIGIL_SCOPE_REFUSED",
-      reason: "scope_refused",
-      fix: `Use a directory inside it, or declare the server in ${rules.userFile}.`
-    }
+    text,
+    { code: "SIGIL_SCOPE_REFUSED", reason: "scope_refused", fix }
   )
 }
 

@@ -145,6 +145,27 @@ describe("a plugin", () => {
       "env.A"
     ],
     ["a directory elsewhere", [...stdio, 'cwd = "/"'], "scope_refused", "sigil.toml", "cwd"],
+    ...["..", "../../..", "sub/../../x", "${PLUGIN_ROOT}/../.."].map(
+      (cwd) => [`the directory ${cwd}`, [...stdio, `cwd = "${cwd}"`], "scope_refused", "inside it", "cwd"] as const
+    ),
+    ...[
+      "../esc.sh",
+      "../../../esc.sh",
+      "./bin/../../esc.sh",
+      "${PLUGIN_ROOT}/../../../esc.sh",
+      "${PLUGIN_ROOT}-other/esc.sh",
+      "${PLUGIN_ROOT:-x}/../esc.sh",
+      "./${PLUGIN_ROOT}/../../../../../../../../../../../../esc.sh"
+    ].map(
+      (command) =>
+        [
+          `the program ${command}`,
+          ['transport = "stdio"', `command = "${command}"`],
+          "scope_refused",
+          "plugin's directory",
+          "command"
+        ] as const
+    ),
     ["a switch of the user's", [...stdio, 'on_timeout = "keep"'], "scope_refused", "sigil.toml", "on_timeout"]
   ]
   for (const [what, entry, reason, remedy, field] of faults)
@@ -158,6 +179,42 @@ describe("a plugin", () => {
           assert.equal(error.where?.server, "plugin:p:s")
         })
       )
+
+  for (const [what, ...entry] of [
+    ["a program of its own", 'command = "./bin/run"'],
+    ["a program of its own, the long way", 'command = "../p/bin/../run"'],
+    ["a program by its root", 'command = "${PLUGIN_ROOT}/bin/run"'],
+    ["a bare name", 'command = "node"', 'args = ["../../x.mjs"]'],
+    ["an absolute path", 'command = "/opt/tool/run"'],
+    ["a directory of its own", 'command = "node"', 'cwd = "sub/dir"']
+  ] as const)
+    it.scopedLive(`may name ${what}`, () =>
+      Effect.map(
+        load({ files: { [`${theirs}/p/plugin.toml`]: manifest("p", 'transport = "stdio"', ...entry) } }),
+        ({ only }) => assert.equal(valid(only).name, "plugin:p:s")
+      )
+    )
+
+  it.scopedLive("may not run in a directory that a link leads to, there or still to be made", () =>
+    Effect.map(
+      load({
+        files: Object.fromEntries(
+          ["out", "out/later"].map((cwd, index) => [
+            `${theirs}/p${index}/plugin.toml`,
+            manifest(`p${index}`, ...stdio, `cwd = "${cwd}"`)
+          ])
+        ),
+        prepare: (base) => {
+          for (const id of ["p0", "p1"]) fs.symlinkSync(path.join(base, "project"), path.join(base, theirs, id, "out"))
+        }
+      }),
+      ({ snapshot }) =>
+        assert.deepEqual(
+          snapshot.servers.map((entry) => broken(entry).error.where?.field?.split(".").at(-1)),
+          ["cwd", "cwd"]
+        )
+    )
+  )
 
   it.scopedLive("may read what the user allows plugins, and only that", () =>
     Effect.map(

@@ -76,6 +76,18 @@ describe("a plugin", () => {
       assert.isFalse(fs.existsSync(path.join(project.root, "where")))
     })
 
+  it("may not leave its directory by what a variable holds", async () => {
+    fs.mkdirSync(path.join(project.home, ".sigil"), { recursive: true })
+    fs.writeFileSync(path.join(project.home, ".sigil", "sigil.toml"), '[mcp]\nplugin_env_allow = ["WHERE"]\n')
+    bring(mine(), manifest("./${WHERE}/run"))
+    fs.copyFileSync(path.join(mine(), "bin", "run"), path.join(mine(), "..", "run"))
+    const { code, document } = await project.document("error", ["mcp", "call", "plugin:p:s", "echo", "--yes"], {
+      env: { WHERE: ".." }
+    })
+    assert.deepEqual([code, document.error.code, document.error.where.field], [4, "SIGIL_SCOPE_REFUSED", "command"])
+    assert.isFalse(fs.existsSync(path.join(project.root, "where")))
+  })
+
   it("that asks for more than a plugin may have says where to declare it", async () => {
     bring(mine(), manifest("./bin/run", "inherit_env = []"))
     const { code, document } = await project.document("error", ["mcp", "call", "plugin:p:s", "echo", "--yes"])

@@ -2,6 +2,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
+import { commandStays, directoryStays } from "../../config/PluginPaths.ts"
 import { isInside, realPath } from "../../config/ProjectIdentity.ts"
 import { inProcessCommand, type ServerDeclaration } from "../../config/ServerDeclaration.ts"
 import { resolve } from "../../platform/Executable.ts"
@@ -30,6 +31,7 @@ export const executable =
         state.plan = { _tag: "stdio", file: label, command: label, args: [], cwd, env: {}, graceMs: 0 }
         return "it lives in this process"
       }
+      yield* fromPlugin(declaration, endpoint.command, cwd)
       const file = yield* resolve({
         command: endpoint.command,
         cwd: declaration.plugin?.root ?? cwd,
@@ -133,6 +135,29 @@ const realOf = (file: string): string => {
   } catch {
     return file
   }
+}
+
+/** The same rule as at reading, now that variables have their values and links may be others. */
+const fromPlugin = (
+  declaration: ServerDeclaration,
+  command: string,
+  cwd: string
+): Effect.Effect<void, AdmissionError> => {
+  const { endpoint, name, plugin } = declaration
+  if (plugin === undefined || endpoint._tag !== "stdio") return Effect.void
+  const field = !commandStays(plugin.root, endpoint.command, command)
+    ? "command"
+    : directoryStays(plugin.root, cwd)
+      ? undefined
+      : "cwd"
+  if (field === undefined) return Effect.void
+  return new AdmissionError({
+    code: "SIGIL_SCOPE_REFUSED",
+    reason: "scope_refused",
+    text: `The server '${name}' cannot be started: its ${field} leads out of the directory of its plugin, ${plugin.root}.`,
+    fix: `Keep the ${field === "cwd" ? "working directory" : "program"} in the plugin's directory, or declare the server in sigil.toml.`,
+    where: located(declaration, "executable", field)
+  })
 }
 
 /**
