@@ -312,6 +312,28 @@ const setMember = (text: string, object: Node, key: string, value: Json): string
   return apply(text, [{ start: old.offset, end: endOf(old), text: content }])
 }
 
+/** Two spellings of one key at once are a fault, so the one that is there stays. */
+const spelledIn = (has: (key: string) => boolean, member: string): string =>
+  has(camel(member)) ? camel(member) : member
+
+/** The members laid over an object, objects over objects. */
+const laidOver = (old: JsonObject, members: JsonObject): JsonObject => {
+  const laid = Object.entries(members).map(([member, value]): readonly [string, Json | undefined] => {
+    const key = spelledIn((name) => own(old, name) !== undefined, member)
+    const inner = own(old, key)
+    return [
+      key,
+      value !== undefined && isJsonObject(value) && inner !== undefined && isJsonObject(inner)
+        ? laidOver(inner, value)
+        : value
+    ]
+  })
+  return record<Json | undefined>([
+    ...Object.entries(old).filter(([key]) => laid.every(([other]) => other !== key)),
+    ...laid
+  ])
+}
+
 /** Sets members of one server's `trust`, which is made when there is none. `undefined` when there is no such server. */
 export const setTrustInJson = (
   current: string,
@@ -333,28 +355,22 @@ export const setTrustInJson = (
     const before = entryIn(text)
     const old = serversIn(values, key).findLast(([other]) => other === name)?.[1]
     if (before === undefined || key === undefined || !isJsonObject(old)) return undefined
-    // Two spellings of one key at once are a fault, so the one that is there stays.
-    const known = memberOf(before, "trust")
-    const spelled = record<Json | undefined>(
-      Object.entries(members).map(([member, value]) => [
-        memberOf(known, camel(member)) === undefined ? member : camel(member),
-        value
-      ])
-    )
-    let changed = text
-    if (memberOf(before, "trust")?.type !== "object") changed = setMember(changed, before, "trust", spelled)
-    else {
-      for (const [member, value] of Object.entries(spelled)) {
-        // Offsets move with every change, so each one works on a fresh tree.
-        const trust = memberOf(entryIn(changed), "trust")
-        if (trust !== undefined && value !== undefined) changed = setMember(changed, trust, member, value)
-      }
-    }
-    const trust = own(old, "trust")
-    const next = record<Json | undefined>([
-      ...Object.entries(old).filter(([member]) => member !== "trust"),
-      ["trust", record<Json | undefined>(Object.entries({ ...(isJsonObject(trust) ? trust : {}), ...spelled }))]
-    ])
+    const nodeAt = (whole: string, path: ReadonlyArray<string>): Node | undefined =>
+      path.reduce<Node | undefined>(memberOf, entryIn(whole))
+    // Offsets move with every change, so each one works on a fresh tree. Values are replaced where they stand, so
+    // that comments between them stay.
+    const set = (whole: string, path: ReadonlyArray<string>, values: JsonObject): string =>
+      Object.entries(values).reduce((sofar, [member, value]) => {
+        const object = nodeAt(sofar, path)
+        if (object === undefined || value === undefined) return sofar
+        const key = spelledIn((name) => memberOf(object, name) !== undefined, member)
+        if (memberOf(object, key)?.value === value) return sofar
+        return isJsonObject(value) && memberOf(object, key)?.type === "object"
+          ? set(sofar, [...path, key], value)
+          : setMember(sofar, object, key, value)
+      }, whole)
+    const changed = set(text, [], { trust: members })
+    const next = laidOver(old, { trust: members })
     return {
       text: bom + changed,
       expected: withServers(

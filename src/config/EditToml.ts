@@ -214,11 +214,104 @@ const tablesOf = (ast: AST.TOMLProgram, index: number): ReadonlyArray<AST.TOMLTa
       node.type === "TOMLTable" && node.resolvedKey[0] === "mcp_servers" && node.resolvedKey[1] === index
   )
 
+/** A key of an entry, with what stands around it. Paths count from the entry. */
+interface Written {
+  readonly path: ReadonlyArray<string>
+  readonly node: AST.TOMLKeyValue
+  /** Path of the table or inline table that holds the key. */
+  readonly owner: ReadonlyArray<string>
+  /** Whether that is an inline table. */
+  readonly inline: boolean
+}
+
+const writtenIn = (
+  body: ReadonlyArray<AST.TOMLKeyValue>,
+  owner: ReadonlyArray<string>,
+  inline: boolean
+): ReadonlyArray<Written> =>
+  body.flatMap((node): ReadonlyArray<Written> => {
+    const path = [...owner, ...Toml.keyNames(node.key)]
+    const inner = node.value.type === "TOMLInlineTable" ? writtenIn(node.value.body, path, true) : []
+    return [{ path, node, owner, inline }, ...inner]
+  })
+
+const startsWith = (path: ReadonlyArray<string>, start: ReadonlyArray<string>): boolean =>
+  start.every((part, at) => path[at] === part)
+const isPath = (path: ReadonlyArray<string>, other: ReadonlyArray<string>): boolean =>
+  path.length === other.length && startsWith(path, other)
+
+const eolOf = (text: string): string => (text.includes("\r\n") ? "\r\n" : "\n")
+
+/** Puts whole lines behind the line that holds `offset`. */
+const behindLine = (text: string, offset: number, lines: string): string => {
+  const end = lineEnd(text, offset)
+  const before = text.slice(0, end)
+  return `${before}${before.endsWith("\n") ? "" : eolOf(text)}${lines}${text.slice(end)}`
+}
+
+const indentOf = (text: string, offset: number): string =>
+  /^[ \t]*/.exec(text.slice(lineStart(text, offset), offset))?.[0] ?? ""
+
+/**
+ * Sets one value of an entry: in its place, or as the last one where its neighbours stand, written as they are.
+ * `undefined` when the entry has no such place.
+ */
+const setValue = (
+  text: string,
+  tables: ReadonlyArray<AST.TOMLTable>,
+  path: ReadonlyArray<string>,
+  value: Json
+): string | undefined => {
+  const pathOf = (table: AST.TOMLTable) => table.resolvedKey.slice(2).map(String)
+  const all = tables.flatMap((table) => writtenIn(table.body, pathOf(table), false))
+  const there = all.find((written) => isPath(written.path, path))?.node.value
+  const content = stringifyInline(value)
+  if (there !== undefined) return text.slice(0, there.range[0]) + content + text.slice(there.range[1])
+  const parent = path.slice(0, -1)
+  const key = bareOrQuoted(path.at(-1) ?? "")
+  const table = tables.find((candidate) => isPath(pathOf(candidate), parent))
+  if (table !== undefined) {
+    const line = `${indentOf(text, (table.body.at(-1) ?? table).range[0])}${key} = ${content}${eolOf(text)}`
+    return behindLine(text, table.range[1], line)
+  }
+  const holder = all.find((written) => isPath(written.path, parent))?.node.value
+  if (holder?.type === "TOMLInlineTable") {
+    const last = holder.body.at(-1)
+    const at = last?.range[1] ?? holder.range[0] + 1
+    return `${text.slice(0, at)}${last === undefined ? " " : ", "}${key} = ${content}${last === undefined ? " " : ""}${text.slice(at)}`
+  }
+  // Dotted keys: the way to the parent is written as the neighbour writes it.
+  const near = all.findLast((written) => startsWith(written.path, parent) && written.owner.length < parent.length)
+  if (near === undefined) return undefined
+  const { inline, node, owner } = near
+  const way = node.key.keys[parent.length - owner.length - 1]
+  const dotted = `${text.slice(node.key.range[0], way?.range[1])}.${key} = ${content}`
+  return inline
+    ? `${text.slice(0, node.range[1])}, ${dotted}${text.slice(node.range[1])}`
+    : behindLine(text, node.range[1], `${indentOf(text, node.range[0])}${dotted}${eolOf(text)}`)
+}
+
+const isTable = (value: Json | undefined): value is JsonObject => value !== undefined && isJsonObject(value)
+
+/** The members laid over an object, objects over objects. */
+const laidOver = (old: Json | undefined, members: JsonObject): JsonObject =>
+  record<Json | undefined>(
+    Object.entries({
+      ...(isTable(old) ? old : {}),
+      ...record(
+        Object.entries(members).map(([key, value]) => [
+          key,
+          isTable(value) && isTable(old) ? laidOver(own(old, key), value) : value
+        ])
+      )
+    })
+  )
+
 /**
  * Sets members of one server's `trust`, which is made when there is none. `undefined` when there is no such server.
  *
- * `trust` may be a table of its own, an inline table, or dotted keys of the entry; each is changed in its own way, and
- * what is set is written in that way, too.
+ * `trust`, and an object in it, may be a table of its own, an inline table, or dotted keys. Values are replaced where
+ * they stand, so every comment stays; what is missing is written beside the others, in their way.
  */
 export const setTrustInToml = (
   current: string,
@@ -226,79 +319,59 @@ export const setTrustInToml = (
   name: string,
   members: JsonObject
 ): Either.Either<Edited | undefined, ConfigError> =>
-  Either.map(open(current, file), ({ ast, bom, entries, text, values }) => {
+  Either.flatMap(open(current, file), ({ bom, entries, text: original, values }) => {
     const index = entries.findIndex((entry) => entry.name === name)
     const old = entries[index]?.value
-    if (!isJsonObject(old)) return undefined
-    const oldTrust = own(old, "trust")
-    const trust = record<Json | undefined>(Object.entries({ ...(isJsonObject(oldTrust) ? oldTrust : {}), ...members }))
-    const next = record<Json | undefined>([...Object.entries(old).filter(([key]) => key !== "trust"), ["trust", trust]])
+    if (!isTable(old)) return Either.right(undefined)
+    const next = record<Json | undefined>([
+      ...Object.entries(old).filter(([key]) => key !== "trust"),
+      ["trust", laidOver(own(old, "trust"), members)]
+    ])
     const expected = withServers(
       values,
       entries.map(({ value }, at) => (at === index ? next : value))
     )
-    const tables = tablesOf(ast, index)
-    const [head] = tables
-    if (head === undefined) return undefined
-    const eol = text.includes("\r\n") ? "\r\n" : "\n"
-    const written = head.body.filter(({ key }) => Toml.keyNames(key)[0] === "trust")
-    const [first] = written
-    const lines = ({ range }: { readonly range: readonly [number, number] }): Lines => ({
-      start: lineStart(text, range[0]),
-      end: lineEnd(text, range[1])
-    })
-    if (first !== undefined && Toml.keyNames(first.key).length === 1) {
-      // An inline table: written anew in its place, for nothing inside it can be a comment.
-      const value = stringifyInline(trust)
-      return {
-        text: bom + text.slice(0, first.value.range[0]) + value + text.slice(first.value.range[1]),
-        expected
-      }
-    }
-    if (first !== undefined) {
-      const replaced = written.filter(({ key }) => Object.hasOwn(members, Toml.keyNames(key)[1] ?? ""))
-      const last = lines(written.at(-1) ?? first)
-      const dotted = Object.entries(members)
-        .map(([key, value]) => `trust.${key} = ${stringifyInline(value ?? null)}${eol}`)
-        .join("")
-      const whole = text.slice(0, last.end) + (text.slice(0, last.end).endsWith("\n") ? "" : eol) + dotted
-      return { text: bom + cut(whole, replaced.map(lines)) + text.slice(last.end), expected }
-    }
-    const table = tables.find(({ resolvedKey }) => resolvedKey.length === 3 && resolvedKey[2] === "trust")
-    const inner = tables.filter(({ resolvedKey }) => resolvedKey[2] === "trust" && resolvedKey.length > 3)
-    const scalars = record(Object.entries(members).filter(([, value]) => !isJsonObject(value)))
-    const nested = record(Object.entries(members).filter(([, value]) => isJsonObject(value)))
-    const block = (nodes: JsonObject): string =>
-      Object.keys(nodes).length === 0
-        ? ""
-        : Object.entries(nodes)
-            .map(
-              ([key, value]) =>
-                `${eol}[mcp_servers.trust.${key}]${eol}${render(isJsonObject(value) ? value : {}, text)}`
-            )
-            .join("")
-    const gone = [
-      ...(table === undefined
-        ? []
-        : table.body.filter(({ key }) => Object.hasOwn(members, Toml.keyNames(key)[0] ?? "")).map(lines)),
-      ...inner
-        .filter(({ resolvedKey }) => Object.hasOwn(members, String(resolvedKey[3])))
-        .map((table) => linesOf(text, table))
-    ].toSorted((a, b) => a.start - b.start)
-    const after = table ?? tables.at(-1) ?? head
-    const place = lines(after).end
-    const before = text.slice(0, place)
-    const opened = table === undefined ? `${eol}[mcp_servers.trust]${eol}` : ""
-    const addition = `${before.endsWith("\n") || before === "" ? "" : eol}${opened}${render(scalars, text)}${block(nested)}`
-    const withAddition = before + addition
-    const later = gone.filter(({ start }) => start >= place)
-    const earlier = gone.filter(({ start }) => start < place)
-    const tail = cut(
-      text.slice(place),
-      later.map(({ end, start }) => ({ start: start - place, end: end - place }))
-    )
-    return { text: bom + cut(withAddition, earlier) + tail, expected }
+    // Offsets move with every change, so each one works on a fresh tree.
+    const set = (text: string, path: ReadonlyArray<string>, value: Json): Either.Either<string, ConfigError> =>
+      Either.flatMap(open(text, file), ({ ast, entries: now }) => {
+        const entry = now[index]?.value
+        const there = path.reduce<Json | undefined>((at, key) => (isTable(at) ? own(at, key) : undefined), entry)
+        if (there === value) return Either.right(text)
+        if (isTable(value) && isTable(there)) return setAll(text, path, value)
+        const tables = tablesOf(ast, index)
+        const parent = tables.find(
+          ({ resolvedKey }) =>
+            resolvedKey.length === path.length + 1 && startsWith(resolvedKey.slice(2).map(String), path.slice(0, -1))
+        )
+        const header = parent !== undefined && isTable(value) && there === undefined
+        const changed = header ? undefined : setValue(text, tables, path, value)
+        if (changed !== undefined) return Either.right(changed)
+        const after = path.length > 1 && header ? parent : tables.at(-1)
+        return Either.right(behindLine(text, after?.range[1] ?? text.length, block(path, value, text)))
+      })
+    const setAll = (
+      text: string,
+      path: ReadonlyArray<string>,
+      object: JsonObject
+    ): Either.Either<string, ConfigError> =>
+      Object.entries(object).reduce<Either.Either<string, ConfigError>>(
+        (done, [key, value]) =>
+          value === undefined ? done : Either.flatMap(done, (sofar) => set(sofar, [...path, key], value)),
+        Either.right(text)
+      )
+    return Either.map(set(original, ["trust"], members), (text) => ({ text: bom + text, expected }))
   })
+
+/** A new table of an entry, tables inside it with headers of their own; or the table that a lone value needs. */
+const block = (path: ReadonlyArray<string>, value: Json, text: string): string => {
+  const [names, members] = isTable(value) ? [path, value] : [path.slice(0, -1), record([[path.at(-1) ?? "", value]])]
+  const scalars = record(Object.entries(members).filter(([, inner]) => !isTable(inner)))
+  const nested = Object.entries(members).filter(([, inner]) => isTable(inner))
+  const eol = eolOf(text)
+  const header = `${eol}[${["mcp_servers", ...names.map(bareOrQuoted)].join(".")}]${eol}`
+  const own = Object.keys(scalars).length === 0 ? "" : render(scalars, text)
+  return [header, own, ...nested.map(([key, inner]) => block([...names, key], inner ?? null, text))].join("")
+}
 
 /** A value on one line. */
 const stringifyInline = (value: Json): string => {

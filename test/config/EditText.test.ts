@@ -322,6 +322,97 @@ describe("pins in files", () => {
     assert.strictEqual(pinJson(twice, "one", other), twice)
   })
 
+  const pin = (version: string) => ({
+    pin_version: true,
+    pinned: { ...pinned, server_name: "n", server_version: version }
+  })
+  const print = pinned.transport_fingerprint
+  it.each([
+    [
+      "a table",
+      `${head}
+[mcp_servers.trust] # trust
+# before
+pin_version = true # on
+
+# above
+[mcp_servers.trust.pinned] # pinned
+# keep
+  transport_fingerprint = "${print}" # fp
+protocol_version = "2025-11-25"
+# between
+server_name = "n"
+server_version = "1" # version
+# below
+`
+    ],
+    [
+      "a table with an inline pin",
+      `${head}\n[mcp_servers.trust]\n# keep\npinned = { server_version = "1", server_name = "n", protocol_version = "2025-11-25", transport_fingerprint = "${print}" } # pin\npin_version = true # on\n`
+    ],
+    [
+      "an inline table",
+      `${head}trust = {pinned={ server_version = "1",server_name = 'n', protocol_version = "2025-11-25", transport_fingerprint = "${print}"},  pin_version = true} # all\n`
+    ],
+    [
+      "dotted keys",
+      `${head}# a\ntrust.pinned.server_version = "1" # b\n"trust".pinned.server_name = "n"\n\n# c\ntrust . pinned . protocol_version = "2025-11-25"\ntrust.pin_version = true # d\ntrust.pinned.transport_fingerprint = "${print}" # e\n# f\n`
+    ],
+    [
+      "dotted keys and an inline pin",
+      `${head}trust.pin_version = true # d\ntrust.pinned = { server_version = "1", server_name = "n", protocol_version = "2025-11-25", transport_fingerprint = "${print}" } # e\n# f\n`
+    ]
+  ])("that are renewed change their values and nothing else, in TOML as %s", (_, entry) => {
+    for (const text of [entry, entry + tail, entry.replaceAll("\n", "\r\n")]) {
+      const renewed = pinToml(text, "one", pin("2"))
+      assert.strictEqual(renewed, text.replace('"1"', '"2"'))
+    }
+  })
+
+  it.each([
+    ["a table", `[mcp_servers.trust.pinned] # p\n# keep\nserver_version = "1" # v\n`],
+    ["an inline table", `[mcp_servers.trust]\npinned = { server_version = "1" } # p\n`],
+    ["an empty inline table", `[mcp_servers.trust]\npinned = {} # p\n`],
+    ["dotted keys", `[mcp_servers.trust]\n  pinned.server_version = "1" # p\n# keep\n`]
+  ])("that lack values get them beside the others, in TOML as %s", (_, more) => {
+    for (const text of [`${head}\n${more}`, `${head}\n${more}${tail}`, `${head}\n${more}`.trimEnd()]) {
+      const done = pinToml(text, "one", pin("2"))
+      for (const line of text.match(/#.*/g) ?? []) assert.include(done, line)
+      assert.strictEqual(pinToml(done, "one", pin("2")), done)
+      assert.strictEqual(done.match(/pinned/g)?.length, more.includes(" pinned.") ? 4 : 1)
+    }
+  })
+
+  it.each([
+    [
+      "snake case",
+      `{
+  "mcpServers": {
+    "one": {
+      "command": "a",
+      "trust": { // trust
+        "pinned": {
+          // keep
+          "transport_fingerprint": "${print}", // fp
+          "protocol_version": /* p */ "2025-11-25",
+          "server_version": "1", // version
+          /* n */ "server_name": "n",
+        }, // end
+        "pin_version": true
+      }
+    }
+  }
+}
+`
+    ],
+    [
+      "camel case",
+      `{"one":{"trust":{"pinVersion":true,"pinned":{"serverVersion":"1"/*v*/,"serverName":"n","protocolVersion":"2025-11-25",\n// fp\n"transportFingerprint":"${print}"}}}}`
+    ]
+  ])("that are renewed change their values and nothing else, in JSON in %s", (_, text) => {
+    assert.strictEqual(pinJson(text, "one", pin("2")), text.replace('"1"', '"2"'))
+  })
+
   it("are not set where the file has no such server", () => {
     assert.isUndefined(right(setTrustInToml(head, "f", "three", members)))
     assert.isUndefined(right(setTrustInJson('{"one":{}}', "f", true, "three", members)))

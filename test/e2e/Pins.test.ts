@@ -70,6 +70,9 @@ describe("a pinned server", () => {
     identity("good 1.0.0")
     declare([script(project.root)])
     await project.run(["mcp", "pin", "s"])
+    const first = fs.readFileSync(settings(), "utf8").replace("server_name =", "# keep\nserver_name =")
+    const commented = first.replace('server_version = "1.0.0"', 'server_version = "1.0.0" # looked at')
+    fs.writeFileSync(settings(), commented)
     identity("evil 6.6.6")
     const refused = await call()
     assert.equal(refused.code, 4)
@@ -81,6 +84,10 @@ describe("a pinned server", () => {
     assert.include(refused.stderr, "sigil mcp pin s")
     assert.equal((await project.run(["mcp", "pin", "s"])).code, 0)
     assert.equal((await call()).code, 0)
+    assert.equal(
+      fs.readFileSync(settings(), "utf8"),
+      commented.replace('server_name = "good"', 'server_name = "evil"').replace('"1.0.0" #', '"6.6.6" #')
+    )
   })
 
   it("is not even started when its launch is another one; the observed fingerprint is printed", async () => {
