@@ -130,6 +130,27 @@ describe("a pinned server", () => {
     assert.equal(starts(), before)
   })
 
+  it("without grants is bound to its launch as written, not to the file of its program, and help says so", async () => {
+    identity("good 1.0.0")
+    declare([script(project.root)])
+    fs.writeFileSync(
+      settings(),
+      fs.readFileSync(settings(), "utf8").replace(JSON.stringify(process.execPath), '"mysrv"')
+    )
+    const places = ["one", "two"].map((name) => path.join(project.root, name))
+    for (const place of places) {
+      fs.mkdirSync(place)
+      fs.writeFileSync(path.join(place, "mysrv"), `#!/bin/sh\n# ${place}\nexec ${process.execPath} "$@"\n`, {
+        mode: 0o755
+      })
+    }
+    const searching = (list: ReadonlyArray<string>) => ({ PATH: [...list, process.env["PATH"]].join(path.delimiter) })
+    assert.equal((await project.run(["mcp", "pin", "s"], { env: searching(places) })).code, 0)
+    assert.equal((await call(searching(places.toReversed()))).code, 0)
+    const help = await project.run(["mcp", "pin", "--help"])
+    assert.match(help.stdout.replaceAll(/\s+/g, " "), /as it is written, not the program file; with a grant .* hash/)
+  })
+
   it("of a project is pending again after it was pinned, and of the command line cannot be pinned", async () => {
     identity("good 1.0.0")
     project.write(".mcp.json", { mcpServers: { s: { command: process.execPath, args: [script(project.root)] } } })
