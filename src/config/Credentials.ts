@@ -4,7 +4,7 @@
  * This is a guard for people who type a token into a shared file, not the redactor: it knows well-known
  * prefixes and names that say what they hold. `${NAME}` templates are never credentials.
  */
-import type { JsonObject } from "../base/Json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../base/Json.ts"
 
 /** Well-known formats: vendor prefixes with the length that real ones have at least. */
 const formats: ReadonlyArray<RegExp> = [
@@ -104,3 +104,23 @@ export const literalCredentials = (fields: JsonObject): ReadonlyArray<LiteralCre
       typeof text === "string" && inPair(name, text) ? [{ field: `${key}.${name}`, variable: variableName(name) }] : []
     )
   })
+
+/** Fields of an entry whose texts may hold a credential. */
+const textFields = new Set(["args", "url", "env", "headers", "http_headers", "httpHeaders", "oauth"])
+
+/** Every place of an entry that holds a value which `variableOf` knows. Values are never returned. */
+export const knownCredentials = (
+  fields: JsonObject,
+  variableOf: (text: string) => string | undefined
+): ReadonlyArray<LiteralCredential> => {
+  const within = (value: Json | undefined, field: string): ReadonlyArray<LiteralCredential> => {
+    if (typeof value === "string") {
+      const variable = variableOf(value)
+      return variable === undefined ? [] : [{ field, variable }]
+    }
+    if (Array.isArray(value)) return value.flatMap((inner: Json, index) => within(inner, `${field}[${index}]`))
+    if (value === undefined || !isJsonObject(value)) return []
+    return Object.entries(value).flatMap(([name, inner]) => within(inner, `${field}.${name}`))
+  }
+  return Object.entries(fields).flatMap(([key, value]) => (textFields.has(key) ? within(value, key) : []))
+}

@@ -14,7 +14,7 @@ import { update } from "../platform/AtomicFile.ts"
 import type { FileError } from "../platform/FileError.ts"
 import { near } from "../base/Near.ts"
 import { ConfigError } from "./ConfigError.ts"
-import { literalCredentials } from "./Credentials.ts"
+import { knownCredentials, literalCredentials } from "./Credentials.ts"
 import type { DecodeContext } from "./DecodeEntry.ts"
 import { nameFault } from "./DecodeEntry.ts"
 import { decodeJson } from "./DecodeJson.ts"
@@ -107,9 +107,15 @@ const cleaned = (value: Json | undefined): Json | undefined => {
   )
 }
 
-const checkCredentials = (target: EditTarget, entry: NewEntry): ConfigError | undefined => {
+const checkCredentials = (
+  target: EditTarget,
+  entry: NewEntry,
+  secretOf: (text: string) => string | undefined = () => undefined
+): ConfigError | undefined => {
   if (target.scope !== "project") return undefined
-  const found = literalCredentials(entry.fields)
+  const known = knownCredentials(entry.fields, secretOf)
+  const literal = literalCredentials(entry.fields)
+  const found = [...known, ...literal.filter(({ field }) => known.every((other) => other.field !== field))]
   const [first] = found
   if (first === undefined) return undefined
   const fields = found.map(({ field }) => field)
@@ -119,7 +125,7 @@ const checkCredentials = (target: EditTarget, entry: NewEntry): ConfigError | un
       code: "SIGIL_LITERAL_CREDENTIAL",
       reason: "literal_credential",
       text: `${fields.join(", ")} of '${entry.name}' ${fields.length === 1 ? "looks like a credential" : "look like credentials"}, and ${target.file} is shared with everybody who has the project; nothing was written.`,
-      fix: `Write \${${first.variable}} instead of the value and set ${first.variable} in the environment, or use --scope user.`,
+      fix: `Write \${${first.variable}} instead of the value and set ${first.variable} in the environment, or use --scope user.${known.length === 0 ? "" : ` If ${first.variable} is no secret, list it in public_env of your entries that read it.`}`,
       details: { fields }
     },
     { server: entry.name, field: first.field }
@@ -164,14 +170,18 @@ const isBlank = (text: string): boolean => JsonText.withoutBom(text).trim() === 
 export const addServer = (
   target: EditTarget,
   given: NewEntry,
-  options: { readonly force?: boolean } = {}
+  options: {
+    readonly force?: boolean
+    /** The variable whose secret value a text holds; such a text is not written into a project's file. */
+    readonly secretOf?: (text: string) => string | undefined
+  } = {}
 ): Effect.Effect<boolean, ConfigError | FileError> => {
   const fields = cleaned(given.fields)
   const entry: NewEntry = { name: given.name, fields: record(Object.entries(fields ?? {})) }
   const bad = nameFault(entry.name)
   const refused =
     bad === undefined
-      ? checkCredentials(target, entry)
+      ? checkCredentials(target, entry, options.secretOf)
       : failure(
           target,
           {

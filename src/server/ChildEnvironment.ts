@@ -35,7 +35,8 @@ const publicNames = new Set([
 ])
 const proxyNames = new Set(["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"])
 
-const isPublic = (name: string, value: string, declared: ReadonlyArray<string>): boolean =>
+/** Whether the value of a variable is no secret: by its name, or because the entry lists it in `public_env`. */
+export const isPublic = (name: string, value: string, declared: ReadonlyArray<string>): boolean =>
   declared.includes(name) ||
   publicNames.has(name) ||
   name.startsWith("LC_") ||

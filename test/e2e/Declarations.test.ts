@@ -55,6 +55,51 @@ describe("sigil mcp add", () => {
     assert.isFalse(fs.existsSync(path.join(project.root, ".mcp.json")))
   })
 
+  describe("with a value that the user's entries read as a secret", () => {
+    const env = {
+      GRANTED: "plain words here",
+      HEADER: "header-value-7",
+      WRITTEN: "written/value+7",
+      OPEN: "open-value-7",
+      SWITCH: "1",
+      UNUSED: "unused-value-7"
+    }
+    beforeEach(() => {
+      fs.mkdirSync(path.join(project.home, ".sigil"), { recursive: true })
+      fs.writeFileSync(
+        path.join(project.home, ".sigil", "sigil.toml"),
+        [
+          '[[mcp_servers]]\nname = "a"\ntransport = "stdio"\ncommand = "x"\nargs = ["${WRITTEN}", "${OPEN}"]',
+          'inherit_env = ["GRANTED", "OPEN", "SWITCH"]\npublic_env = ["OPEN"]\n',
+          '[[mcp_servers]]\nname = "b"\ntransport = "streamable_http"\nurl = "https://h/"\nbearer_token_env_var = "HEADER"\n'
+        ].join("\n")
+      )
+    })
+    const url = ["--scope", "project"]
+    it.each([
+      ["env.A", "GRANTED", ["--env", `A=${env.GRANTED}`, "foo", "node", "x"]],
+      ["env.A", "GRANTED", ["--env", `A=<${env.GRANTED}>`, "foo", "node", "x"]],
+      ["args[1]", "WRITTEN", ["foo", "node", "x", `--with=${env.WRITTEN}`]],
+      ["headers.X", "HEADER", [...url, "--header", `X=it is ${env.HEADER}`, "foo", "https://example.com/"]],
+      ["url", "WRITTEN", [...url, "foo", `https://example.com/?q=${encodeURIComponent(env.WRITTEN)}`]]
+    ])("is refused in %s of the project's file, and named %s", async (field, variable, args) => {
+      const { code, document } = await project.document("error", ["mcp", "add", ...args], { env })
+      assert.deepEqual([code, document.error.code], [2, "SIGIL_LITERAL_CREDENTIAL"])
+      assert.equal(document.error.where.field, field)
+      assert.include(document.error.fix, `\${${variable}}`)
+      for (const value of [env.GRANTED, env.HEADER, env.WRITTEN]) assert.notInclude(JSON.stringify(document), value)
+      assert.isFalse(fs.existsSync(path.join(project.root, ".mcp.json")))
+    })
+
+    it("is written for the user, and what is no secret for the project, too", async () => {
+      const user = ["mcp", "add", "--scope", "user", "--env", `A=${env.GRANTED}`, "own", "node"]
+      assert.equal((await project.run(user, { env })).code, 0)
+      const words = [env.OPEN, env.SWITCH, env.UNUSED, "${GRANTED}"]
+      assert.equal((await project.run(["mcp", "add", "foo", "node", ...words], { env })).code, 0)
+      assert.deepEqual(JSON.parse(project.read(".mcp.json")).mcpServers.foo.args, words)
+    })
+  })
+
   it("refuses a name that is taken and leaves the file as it was", async () => {
     await project.run(["mcp", "add", "fs", "one"])
     const before = project.read(".mcp.json")

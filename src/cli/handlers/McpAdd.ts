@@ -4,7 +4,9 @@ import type { JsonObject } from "../../base/Json.ts"
 import { addServer, type EditTarget, targetOf } from "../../config/Edit.ts"
 import { Locations } from "../../config/Locations.ts"
 import { type Entry, nameOf, type Scope } from "../../config/ServerDeclaration.ts"
+import { HostEnvironment } from "../../platform/HostEnvironment.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
+import { grantedSecrets } from "../../server/GrantedSecrets.ts"
 import type { Input } from "../commands/McpAdd.ts"
 import type { Handler } from "../Handler.ts"
 import { Output } from "../Output.ts"
@@ -111,6 +113,7 @@ export const handler: Handler<Input> = (input) =>
     return yield* Effect.gen(function* () {
       const output = yield* Output
       const locations = yield* Locations
+      const host = yield* HostEnvironment
       const { args, options } = input
       const url = isUrl(args.command) && !input.dashes && options.transport !== "stdio"
       const wrong = misplaced(input, url)
@@ -144,7 +147,7 @@ export const handler: Handler<Input> = (input) =>
       yield* addServer(
         target,
         { name: args.name, fields: yield* entryOf(input, target, url) },
-        { force: options.force }
+        { force: options.force, secretOf: grantedSecrets(facts.servers, host.get) }
       )
       const notes = [
         ...(options.scope === undefined && url
