@@ -81,6 +81,15 @@ const decodeRule = (reader: FieldReader): PermissionRule => {
   }
 }
 
+/** A name that no tool can have would never match, and a deny by it would protect nobody. */
+const toolNameFault = (name: string): string | undefined => {
+  const instead = `expected the exact name of one tool; write ${JSON.stringify(name)} as tool_name of a [[permission.rules]] entry`
+  if (/[*?]/.test(name)) return `this is a pattern, ${instead}`
+  return /^mcp__/i.test(name) && !name.slice("mcp__".length).includes("__")
+    ? `this is a whole server, ${instead}`
+    : undefined
+}
+
 const decodeTools = (reader: FieldReader): PermissionSettings["tools"] => {
   const property = reader.take("tools")
   const inner = property === undefined ? undefined : reader.innerObject(property)
@@ -89,6 +98,11 @@ const decodeTools = (reader: FieldReader): PermissionSettings["tools"] => {
   return record(
     inner.properties.flatMap((tool) => {
       const decision = tools.choiceIn(tool, decisions)
+      const fault = toolNameFault(tool.key)
+      if (fault !== undefined) {
+        tools.add(tools.pathOf(tool), tool.at, fault)
+        return []
+      }
       return decision === undefined ? [] : [[tool.key, decision] as const]
     })
   )

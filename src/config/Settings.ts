@@ -109,8 +109,9 @@ export const decodeTomlSettings = (root: LocatedObject, file: string, base: Sett
     const before = issues.length
     const table = reader.table(name)
     const value = table === undefined ? fallback : decode(table)
-    if (issues.length === before) return value
-    unsupportedSafety.push({ field: name, source: file, why: "it cannot be read" })
+    const fault = issues[before]
+    if (fault === undefined) return value
+    unsupportedSafety.push({ field: name, source: file, why: `${fault.field}: ${fault.text}`, at: fault.at })
     return fallback
   }
   const permission = guarded("permission", (table) => decodePermission(table, file), base.permission)
