@@ -49,7 +49,7 @@ export const listKeys = ["permissions", "allowed_tools"] as const
 const ruleForm = /^([^\s()]+)(?:\((.*)\))?$/s
 
 /** The alphabet of visible names: any other run of characters is one `_` there. */
-const visible = (tool: string): string => tool.replace(/[^A-Za-z0-9_*?-]+/g, "_")
+export const asVisible = (tool: string): string => tool.replace(/[^A-Za-z0-9_*?-]+/g, "_")
 
 const items = (reader: FieldReader, name: string): ReadonlyArray<readonly [node: LocatedNode, field: string]> => {
   const property = reader.take(name)
@@ -78,7 +78,7 @@ const ruleList = (reader: FieldReader, name: Decision, file: string): ReadonlyAr
       reader.add(where.field, at, "expected the name of a tool, or Tool(pattern)")
       return []
     }
-    return [{ text, tool: visible(tool), ...(pattern === undefined ? {} : { pattern }), where }]
+    return [{ text, tool: asVisible(tool), ...(pattern === undefined ? {} : { pattern }), where }]
   })
 
 /** Exact names; one text may hold several, separated by commas. */
@@ -91,7 +91,7 @@ export const exactNames = (text: string): ReadonlyArray<string> =>
 /** Takes the lists from the root of settings.json; every fault goes to the reader's issues. */
 export const decodeLists = (root: FieldReader, file: string): PermissionLists => {
   const allowedTools = texts(root, "allowed_tools", file).flatMap(({ text, where }) =>
-    exactNames(text).map((name): ListRule => ({ text: name, tool: visible(name), where }))
+    exactNames(text).map((name): ListRule => ({ text: name, tool: asVisible(name), where }))
   )
   const table = root.table("permissions")
   if (table === undefined) return { ...noLists, allowedTools }

@@ -4,7 +4,8 @@
  * local, network and source each give a verdict; the strictest counts. sigil.toml and settings.json give one explicit
  * verdict each, and the stricter of the two stands in the place of the defaults: of the source's own, and of the
  * mode's ask about local access, which asks because nobody has said anything. It never reaches the network facet,
- * a cap, a command pattern or a path outside the workspace.
+ * a cap, a command pattern or a path outside the workspace. What sigil.toml asks or denies in another spelling of the
+ * name makes the source facet at least that strict, and does nothing else.
  *
  * Invariants: a deny anywhere denies; annotations, caps and command denies only tighten; a session grant and
  * `danger-full-access` turn asks into allow and nothing else, the grant never a network ask.
@@ -103,7 +104,7 @@ export const decide = (policy: Policy, call: Call, grants: ReadonlySet<string>):
   if (toml._tag === "SubjectMissing")
     return decisionOf(call, { local: baseline, network, source: toml.ground }, false, "subject_missing")
   const explicit = explicitOf(toml.ground, listVerdict(policy, call))
-  const source = unasked(policy, sourceFacet(call, explicit))
+  const source = unasked(policy, strictest(sourceFacet(call, explicit), toml.atLeast))
   const local = unasked(policy, localFacet(baseline, explicit, commandGround(policy, call)))
   const outside = externalGround(policy, call)
   const external = outside === undefined ? undefined : unasked(policy, outside)

@@ -8,7 +8,7 @@
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import type { GenerationId } from "../base/Ids.ts"
 import type { Generation } from "../server/Generation.ts"
-import { visibleNames } from "./Naming.ts"
+import { possibleNames, type ToolKey, visibleNames } from "./Naming.ts"
 import { toolGuard } from "./SchemaGuard.ts"
 import * as Tokens from "./Tokens.ts"
 
@@ -27,6 +27,8 @@ export interface CatalogTool {
   /** Exact wire name. */
   readonly name: string
   readonly visibleName: string
+  /** Every name it can be shown under, in this list and in others. */
+  readonly possibleNames: ReadonlyArray<string>
   readonly title: string | undefined
   readonly description: string
   readonly status: "available" | "quarantined" | "filtered"
@@ -63,19 +65,22 @@ const filtered = (generation: Generation, name: string): ToolReason | undefined 
 export const shownNames = (
   tools: ReadonlyArray<{ readonly server: string; readonly name: string }>,
   redact: (text: string) => string
-): ReadonlyArray<string> => {
+): ReadonlyArray<string> => visibleNames(shownKeys(tools, redact))
+
+const shownKeys = (
+  tools: ReadonlyArray<{ readonly server: string; readonly name: string }>,
+  redact: (text: string) => string
+): ReadonlyArray<ToolKey> => {
   const numbers = new Map<string, Map<string, number>>()
-  return visibleNames(
-    tools.map(({ server, name }) => {
-      const shown = redact(name)
-      if (shown === name) return { server, tool: name }
-      const alike = numbers.get(`${server}\0${shown}`) ?? new Map<string, number>()
-      numbers.set(`${server}\0${shown}`, alike)
-      const number = alike.get(name) ?? alike.size + 1
-      alike.set(name, number)
-      return { server, tool: number === 1 ? shown : `${shown} ${number}` }
-    })
-  )
+  return tools.map(({ server, name }) => {
+    const shown = redact(name)
+    if (shown === name) return { server, tool: name }
+    const alike = numbers.get(`${server}\0${shown}`) ?? new Map<string, number>()
+    numbers.set(`${server}\0${shown}`, alike)
+    const number = alike.get(name) ?? alike.size + 1
+    alike.set(name, number)
+    return { server, tool: number === 1 ? shown : `${shown} ${number}` }
+  })
 }
 
 /** All tools of the given generations, in their servers' order; `redact` hides secrets in what becomes a name. */
@@ -83,7 +88,7 @@ export const catalogue = (
   generations: ReadonlyArray<Generation>,
   redact: (text: string) => string = (text) => text
 ): ReadonlyArray<CatalogTool> => {
-  const found: Array<Omit<CatalogTool, "visibleName">> = []
+  const found: Array<Omit<CatalogTool, "visibleName" | "possibleNames">> = []
   for (const generation of generations) {
     const seen = new Set<string>()
     for (const raw of generation.tools) {
@@ -114,8 +119,13 @@ export const catalogue = (
       })
     }
   }
-  const names = shownNames(found, redact)
-  return found.map((tool, index) => ({ ...tool, visibleName: names[index] ?? tool.name }))
+  const keys = shownKeys(found, redact)
+  const names = visibleNames(keys)
+  return found.map((tool, index) => ({
+    ...tool,
+    visibleName: names[index] ?? tool.name,
+    possibleNames: possibleNames(keys[index] ?? { server: tool.server, tool: tool.name })
+  }))
 }
 
 /** Estimated tokens a tool's definition costs a model. */

@@ -29,6 +29,8 @@ export interface Subject {
   /** Exact tool name, or the surface's part such as `resources_read` (R section 2). */
   readonly tool: string
   readonly visibleName: string
+  /** Every name it can be shown under; absent where those follow from the exact names. */
+  readonly possibleNames?: ReadonlyArray<string>
   readonly description: string
   /** The server marks it as destructive. */
   readonly destructive: boolean

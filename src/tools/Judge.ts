@@ -12,7 +12,7 @@ import { readsInput } from "../policy/permission/SettingsLists.ts"
 import type { Generation } from "../server/Generation.ts"
 import type { Caller } from "./Caller.ts"
 import type { Subject } from "./Gates.ts"
-import { sanitise } from "./Naming.ts"
+import { possibleNames, sanitise } from "./Naming.ts"
 
 /** Judges calls and keeps the session's grants. */
 export interface Judge {
@@ -101,6 +101,7 @@ export const make = (snapshot: () => ConfigSnapshot): Judge => {
       tool: subject.tool,
       names: {
         visibleName: subject.visibleName,
+        shownAs: subject.possibleNames ?? possibleNames(subject),
         mcp: { server: subject.server, serverPart: sanitise(subject.server), toolPart: sanitise(subject.tool) },
         rivals: rivalsOf(now(), subject.server)
       },

@@ -53,6 +53,16 @@ const suffixed = (key: ToolKey, attempt: number): string => {
   return `${plainName(key).slice(0, MAX_NAME - SUFFIX_LENGTH)}__${fnv1a(seed)}`
 }
 
+/**
+ * Every name the tool can be shown under, whatever else is listed beside it: without a suffix, and with each suffix it
+ * gets in a clash. A list of one server and a list of all can show the same tool under different ones of them.
+ */
+export const possibleNames = (key: ToolKey): ReadonlyArray<string> => [
+  plainName(key),
+  suffixed(key, 0),
+  suffixed(key, 1)
+]
+
 /** Names may hold any character, so the length says where one ends. */
 const identity = ({ server, tool }: ToolKey): string => `${server.length}:${server}${tool}`
 

@@ -109,6 +109,8 @@ const make = Effect.gen(function* () {
     if (known !== undefined) return known
     const tools = catalogue([generation], secrets.redactText)
     const byName = new Map<string, CatalogTool>()
+    // A list of all servers may show a suffix that this server's own list has no need of.
+    for (const tool of tools) for (const name of tool.possibleNames.slice(1)) byName.set(name, tool)
     for (const tool of tools) byName.set(tool.visibleName, tool)
     // The exact name wins over a visible one, and the first of two equal names over its quarantined twin.
     for (const tool of tools.toReversed()) byName.set(tool.name, tool)
@@ -121,6 +123,17 @@ const make = Effect.gen(function* () {
     const { byName, tools } = prepare(generation)
     const tool = byName.get(name)
     const where = { server: generation.server, tool: name, operation: "resolve" }
+    const alike = tool === undefined ? tools.filter(({ possibleNames }) => possibleNames[0] === name) : []
+    if (alike.length > 1) {
+      return new CallRefused({
+        code: "SIGIL_UNKNOWN_TOOL",
+        reason: "ambiguous_tool",
+        text: `The name '${name}' means ${alike.length} tools of server '${generation.server}', so none of them was called.`,
+        fix: "Use the exact name of the tool, or the visible name with its suffix.",
+        where,
+        candidates: alike.map(({ visibleName }) => secrets.redactText(visibleName))
+      })
+    }
     if (tool === undefined) {
       const names = tools.filter(({ status }) => status === "available").map((known) => known.name)
       return new CallRefused({
@@ -189,6 +202,7 @@ const make = Effect.gen(function* () {
       server: tool.server,
       tool: tool.name,
       visibleName: tool.visibleName,
+      possibleNames: tool.possibleNames,
       description: tool.description,
       destructive: tool.annotations !== undefined && own(tool.annotations, "destructiveHint") === true,
       operation: "tool"

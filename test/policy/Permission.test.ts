@@ -54,11 +54,20 @@ interface Row {
   readonly source: Mode
   readonly destructive: boolean
   readonly toml: Mode | undefined
+  /** What sigil.toml says last, in a spelling that is not the visible name. */
+  readonly spelled: Mode | undefined
   readonly list: Mode | undefined
   readonly granted: boolean
 }
 
-const naive = (row: Row): Mode => {
+const naive = ({ spelled, ...row }: Row): Mode => {
+  const exact = naiveExact(row)
+  if (spelled === undefined || spelled === "allow") return exact
+  // It can only tighten, by as much as the same rule would have asked or denied had the tool been allowed.
+  const asked = naiveExact({ ...row, toml: spelled, list: undefined })
+  return strictness[asked] > strictness[exact] ? asked : exact
+}
+const naiveExact = (row: Omit<Row, "spelled">): Mode => {
   const readOnly = row.mode === "read-only" || row.cap === "read-only"
   const says = (verdict: Mode) => row.toml === verdict || row.list === verdict
   const silent = row.toml === undefined && row.list === undefined
@@ -99,6 +108,7 @@ describe("the decision table", () => {
                           source,
                           destructive,
                           toml,
+                          spelled: undefined,
                           list,
                           granted
                         }
@@ -116,6 +126,50 @@ describe("the decision table", () => {
                       }
     assert.equal(rows, 4 * 3 * 3 * 4 * 3 * 3 * 2 * 4 * 4 * 2)
     assert.isAbove(Math.min(seen.allow, seen.ask, seen.deny), 1_000)
+  })
+
+  it("agrees on rules and names in another spelling, which only tighten", () => {
+    const spellings = ["MCP__FS__read", "mcp__fs__read!", "mcp__fs.__re*", "mcp__fs__read__0123456789abcdef"]
+    const names = { ...base.names, shownAs: ["mcp__fs__read__0123456789abcdef"] }
+    for (const mode of runModes)
+      for (const networkMode of verdicts)
+        for (const source of verdicts)
+          for (const toml of maybe)
+            for (const spelled of maybe)
+              for (const list of maybe)
+                for (const granted of [false, true])
+                  for (const spelling of spellings)
+                    for (const inTools of [false, true]) {
+                      if (inTools && spelling.includes("*")) continue
+                      const row: Row = {
+                        mode,
+                        cap: undefined,
+                        access: "read",
+                        effect: "unknown",
+                        networkMode,
+                        source,
+                        destructive: false,
+                        toml,
+                        spelled,
+                        list,
+                        granted
+                      }
+                      const written = inTools
+                        ? { tools: { ...(toml && { mcp__fs__read: toml }), ...(spelled && { [spelling]: spelled }) } }
+                        : {
+                            rules: [
+                              ...(toml === undefined ? [] : [rule("mcp__fs__read", toml)]),
+                              ...(spelled === undefined ? [] : [rule(spelling, spelled)])
+                            ]
+                          }
+                      const { decision } = decide(
+                        policy({ mode, ...written }, { networkMode, lists: inLists(list) }),
+                        { ...base, names, source: { verdict: source, by: "" } },
+                        granted ? new Set(["key"]) : none
+                      )
+                      if (decision !== naive(row))
+                        assert.fail(`${decision} for ${spelling} ${inTools} ${JSON.stringify(row)}`)
+                    }
   })
 
   it("agrees on commands of a shell, paths outside and edits inside the workspace", () => {
@@ -327,6 +381,26 @@ describe("properties", () => {
         const commands = { ...permission.commands, deny: [...permission.commands.deny, "git *"] }
         assert.isAtLeast(strict({ ...policy, permission: { ...permission, commands } }, call), before)
       }),
+      { numRuns: 3_000 }
+    ))
+
+  it("one more ask or deny in another spelling never loosens", () =>
+    fc.assert(
+      fc.property(
+        policies,
+        calls,
+        fc.constantFrom("MCP__FS__READ", "mcp__fs.__read", "mcp__f.s", "mcp__Fs*", "BASH", "b!ash"),
+        fc.constantFrom("ask" as const, "deny" as const),
+        fc.nat(4),
+        (policy, call, spelling, mode, at) => {
+          const { permission } = policy
+          const rules = permission.rules.toSpliced(at, 0, rule(spelling, mode))
+          const tools = { ...permission.tools, [spelling]: mode }
+          const before = strict(policy, call)
+          assert.isAtLeast(strict({ ...policy, permission: { ...permission, rules } }, call), before)
+          assert.isAtLeast(strict({ ...policy, permission: { ...permission, tools } }, call), before)
+        }
+      ),
       { numRuns: 3_000 }
     ))
 

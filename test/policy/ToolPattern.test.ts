@@ -37,6 +37,17 @@ describe("namesTool", () => {
     assert.isFalse(denies("mcp__FS__read", fs))
   })
 
+  it("reads what tightens leniently by every name a tool can be shown under, with its edges", () => {
+    const clashing = { ...names("a", "b__c"), shownAs: ["mcp__a__b__c__0123456789abcdef"] }
+    assert.isTrue(denies("mcp__a__b__c__0123456789ABCDEF", clashing, true))
+    assert.isFalse(denies("mcp__a__b__c__0123456789abcdef", clashing))
+    assert.isFalse(allows("mcp__a__b__c__0123456789abcdef", clashing, true))
+    assert.isTrue(denies("mcp__a__l_schen_", names("a", "löschen!"), true))
+    assert.isTrue(denies("mcp__my_srv___x", names("my.srv.", "x"), true))
+    assert.isTrue(denies("mcp__a___", names("a", "🎉"), true))
+    assert.isFalse(allows("mcp__a__l_schen_", names("a", "löschen!"), true))
+  })
+
   it("never lets a star cross from the server to the tool", () => {
     assert.isFalse(allows("mcp__a__*", names("a__b", "c")))
     assert.isFalse(denies("mcp__a__*", names("a__b", "c")))

@@ -17,6 +17,8 @@ import { glob, isWild } from "./Glob.ts"
 export interface ToolNames {
   /** As models and rules see it. */
   readonly visibleName: string
+  /** Other names it can be shown under, in other lists of tools; a pattern that tightens may be any of them. */
+  readonly shownAs?: ReadonlyArray<string>
   /** Of a server's tool: the exact server name, and the sanitised parts before any suffix. */
   readonly mcp?: { readonly server: string; readonly serverPart: string; readonly toolPart: string }
   /** Sanitised names of the other declared servers. */
@@ -27,16 +29,23 @@ export interface ToolNames {
 export interface Reading {
   /** It allows: it is read narrowly. */
   readonly widens: boolean
-  /** Letters compare without case (lists of settings.json). */
+  /**
+   * Letters compare without case. What tightens is then read leniently too: it may be any name the tool can be shown
+   * under, and a part may have the edges that sanitising takes away. Write other characters as `asVisible` does.
+   */
   readonly fold: boolean
 }
 
 const PREFIX = "mcp__"
 
+/** A part of a pattern as sanitising leaves it: no `_` at its edges, never empty. */
+const withoutEdges = (part: string): string => (part === "" ? part : part.replace(/^_+|(?<!_)_+$/g, "") || "tool")
+
 /** Whether the pattern names the tool. */
 export const namesTool = (pattern: string, { fold, widens }: Reading, names: ToolNames): boolean => {
   const plain = fold ? (text: string) => text.toLowerCase() : (text: string) => text
-  const { mcp, rivals, visibleName } = names
+  const { mcp, rivals, shownAs = [], visibleName } = names
+  const lenient = fold && !widens
   const wanted = plain(pattern)
   const visible = plain(visibleName)
   if (mcp === undefined) return glob(wanted, visible)
@@ -44,19 +53,21 @@ export const namesTool = (pattern: string, { fold, widens }: Reading, names: Too
   const suffixed = visibleName !== `${PREFIX}${mcp.serverPart}__${mcp.toolPart}`
   const contested = () => !suffixed && rivals.some((rival) => visible.startsWith(`${PREFIX}${plain(rival)}__`))
   if (wanted === visible) return !(widens && contested())
+  if (lenient && shownAs.some((name) => wanted === plain(name))) return true
   if (!wanted.startsWith(PREFIX)) return glob(wanted, visible) && !(widens && wanted.includes("__"))
 
   const server = plain(mcp.serverPart)
+  const fits = (part: string, name: string): boolean => glob(part, name) || (lenient && glob(withoutEdges(part), name))
   const namesServer = (from: number, to: number): boolean => {
     const part = wanted.slice(from, to)
-    if (!glob(part, server)) return false
+    if (!fits(part, server)) return false
     if (!widens || isWild(part) || !rivals.some((rival) => plain(rival) === server)) return true
     return pattern.slice(from, to) === mcp.server
   }
   const begin = PREFIX.length
   const first = wanted.indexOf("__", begin)
   if (first < 0) return namesServer(begin, wanted.length)
-  const fitsAt = (at: number): boolean => namesServer(begin, at) && glob(wanted.slice(at + 2), plain(mcp.toolPart))
+  const fitsAt = (at: number): boolean => namesServer(begin, at) && fits(wanted.slice(at + 2), plain(mcp.toolPart))
   if (widens) {
     // A longer reading that names a declared server: nobody can tell which of the two was meant.
     const ambiguous = rivals.some(
@@ -69,15 +80,18 @@ export const namesTool = (pattern: string, { fold, widens }: Reading, names: Too
   return false
 }
 
-/** Whether a pattern for MCP tools could name any tool of a server, under any reading; for warnings only. */
-export const reachesServer = (pattern: string, serverPart: string): boolean => {
-  const wanted = pattern.toLowerCase()
-  const server = serverPart.toLowerCase()
+/**
+ * Whether a pattern for MCP tools could name any tool of a server, under any reading; for warnings only. `exact` is for
+ * patterns whose case and edges count.
+ */
+export const reachesServer = (pattern: string, serverPart: string, exact = false): boolean => {
+  const wanted = exact ? pattern : pattern.toLowerCase()
+  const server = exact ? serverPart : serverPart.toLowerCase()
+  const fits = (part: string): boolean => glob(part, server) || (!exact && glob(withoutEdges(part), server))
   if (!wanted.startsWith(PREFIX)) return isWild(wanted)
   const body = wanted.slice(PREFIX.length)
-  if (glob(body, server)) return true
-  for (let at = body.indexOf("__"); at >= 0; at = body.indexOf("__", at + 1))
-    if (glob(body.slice(0, at), server)) return true
+  if (fits(body)) return true
+  for (let at = body.indexOf("__"); at >= 0; at = body.indexOf("__", at + 1)) if (fits(body.slice(0, at))) return true
   // A visible name with a suffix is cut to a bound, so its server part may be too.
   return body.length > 40 && server.startsWith(body.slice(0, 20))
 }
