@@ -6,6 +6,7 @@
  */
 import type { Where } from "../base/Failure.ts"
 import type { ConfigSnapshot } from "../config/Configuration.ts"
+import { asVisible } from "../config/PermissionLists.ts"
 import { decisions } from "../config/PermissionSettings.ts"
 import { nameOf } from "../config/ServerDeclaration.ts"
 import { near } from "../base/Near.ts"
@@ -22,32 +23,37 @@ const trustClasses = ["official", "self_hosted", "third_party"]
 interface Written {
   readonly pattern: string
   readonly about: "tool" | "subject"
+  /** It allows in sigil.toml, where only the exact spelling counts. */
+  readonly exact: boolean
   readonly where: Where | undefined
 }
 
 const writtenIn = ({ settings: { lists, permission } }: ConfigSnapshot): ReadonlyArray<Written> => [
-  ...permission.rules.flatMap(({ subjectGlob, toolName }, index): ReadonlyArray<Written> => {
+  ...permission.rules.flatMap(({ mode, subjectGlob, toolName }, index): ReadonlyArray<Written> => {
     const where = permission.places[`rules[${index}]`]
+    const exact = mode === "allow"
     return [
-      ...(toolName === undefined ? [] : [{ pattern: toolName, about: "tool" as const, where }]),
-      ...(subjectGlob === undefined ? [] : [{ pattern: subjectGlob, about: "subject" as const, where }])
+      ...(toolName === undefined ? [] : [{ pattern: toolName, about: "tool" as const, exact, where }]),
+      ...(subjectGlob === undefined ? [] : [{ pattern: subjectGlob, about: "subject" as const, exact, where }])
     ]
   }),
-  ...Object.keys(permission.tools).map((pattern): Written => ({
+  ...Object.entries(permission.tools).map(([pattern, mode]): Written => ({
     pattern,
     about: "tool",
+    exact: mode === "allow",
     where: permission.places[`tools.${pattern}`]
   })),
   ...[...decisions, "allowedTools" as const].flatMap((list) =>
-    lists[list].map(({ tool, where }): Written => ({ pattern: tool, about: "tool", where }))
+    lists[list].map(({ tool, where }): Written => ({ pattern: tool, about: "tool", exact: false, where }))
   )
 ]
 
-const reaches = ({ about, pattern }: Written, servers: ReadonlyArray<string>): boolean => {
+const reaches = ({ about, exact, pattern }: Written, servers: ReadonlyArray<string>): boolean => {
   if (about === "subject" && pattern.startsWith(TRUST)) return trustClasses.some((one) => glob(pattern, TRUST + one))
   if (about === "subject" && pattern.startsWith(SERVER)) return servers.some((one) => glob(pattern, SERVER + one))
   if (!pattern.toLowerCase().startsWith("mcp__")) return true
-  return servers.some((server) => reachesServer(pattern, sanitise(server)))
+  if (exact && asVisible(pattern) !== pattern) return false
+  return servers.some((server) => reachesServer(asVisible(pattern), sanitise(server), exact))
 }
 
 /** Findings about rules. */
@@ -57,7 +63,9 @@ export const checkPermission = (snapshot: ConfigSnapshot): ReadonlyArray<Finding
     .filter((written) => !reaches(written, servers))
     .map(({ pattern, where }): Finding => {
       const [, part = ""] = /^mcp__(.*?)(?:__|$)/i.exec(pattern) ?? []
-      const [likely] = near(part, servers.map(sanitise))
+      const parts = servers.map(sanitise)
+      const meant = sanitise(part).toLowerCase()
+      const likely = parts.find((one) => one.toLowerCase() === meant) ?? near(part, parts)[0]
       return {
         code: "permission:rule",
         subject: pattern,

@@ -9,7 +9,7 @@ const snapshotOf = (permission: Partial<ConfigSnapshot["settings"]["permission"]
   workspace: "/",
   launchDirectory: "/",
   projectIdentity: "/",
-  servers: [declared("github"), declared("fetch demo")],
+  servers: [declared("github"), declared("fetch demo"), declared("my.srv"), declared("my-srv")],
   shadowed: [],
   problems: [],
   settings: { ...defaultSettings, permission: { ...defaultSettings.permission, ...permission } },
@@ -25,6 +25,18 @@ describe("rules that match nothing declared", () => {
       [{ code: "permission:rule", status: "warn", subject: "mcp__gihub__*", where }]
     )
     assert.include(found[0]?.fix, "mcp__github")
+  })
+
+  it("are not those that tighten in another spelling; an allow in it is told the right one", () => {
+    const spelled = ["mcp__my.srv__*", "mcp__my.srv", "MCP__GitHub__x", "mcp__fetch demo__get"]
+    assert.deepEqual(checkPermission(snapshotOf({ rules: spelled.map(rule) })), [])
+    const allowed = checkPermission(
+      snapshotOf({ rules: spelled.map((toolName) => ({ toolName, mode: "allow" as const, line: 1 })) })
+    )
+    assert.deepEqual(
+      allowed.map(({ fix }) => /'(.*)'/.exec(fix ?? "")?.[1]),
+      ["mcp__my_srv", "mcp__my_srv", "mcp__github", "mcp__fetch_demo"]
+    )
   })
 
   it("are not those that could match under any reading, or that are about something else", () => {
