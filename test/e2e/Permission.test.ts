@@ -144,6 +144,79 @@ describe("mcp call --explain", () => {
   })
 })
 
+describe("tools of two servers that read alike", () => {
+  const alike = (...names: ReadonlyArray<string>) => [
+    "--mcp-config",
+    JSON.stringify({
+      mcpServers: Object.fromEntries(
+        names.map((name) => [
+          name,
+          { command: process.execPath, args: [odd, "alike"], trust: { approval_default: "allow" } }
+        ])
+      )
+    })
+  ]
+  const both = alike("a", "a__b")
+
+  it("are denied by the name that any list shows, also when only one of the servers is there", async () => {
+    for (const provider of ["openai", "anthropic", "gemini"]) {
+      const { stdout } = await project.run([...both, "mcp", "tools", "--all", "--for", provider])
+      assert.include(stdout, '"mcp__a__b__c__cfc5f616742e9ca1"')
+    }
+    const call = (servers: ReadonlyArray<string>, ...words: ReadonlyArray<string>) =>
+      project.run([...servers, "mcp", "call", ...words, "--yes"])
+    for (const written of [
+      '[permission.tools]\nmcp__a__b__c__cfc5f616742e9ca1 = "deny"\n',
+      '[[permission.rules]]\ntool_name = "mcp__a__b__c__cfc5f616742e9ca1"\nmode = "deny"\n'
+    ]) {
+      home("sigil.toml", written)
+      assert.equal((await call(both, "a", "b__c")).code, 4, written)
+      assert.equal((await call(alike("a"), "a", "b__c")).code, 4, written)
+      assert.equal((await call(both, "a__b", "c")).code, 0, written)
+      assert.equal((await call(both, "a", "c")).code, 0, written)
+    }
+  })
+
+  it("are called by their whole visible name, and by no name that means both", async () => {
+    for (const [name, server, tool] of [
+      ["mcp__a__b__c__cfc5f616742e9ca1", "a", "b__c"],
+      ["mcp__a__b__c__34de2b703c4451f9", "a__b", "c"]
+    ] as const) {
+      const { document } = await project.document("call", [...both, "mcp", "call", name])
+      assert.deepEqual([document.server, document.tool], [server, tool])
+    }
+    const alone = await project.document("call", [...alike("a"), "mcp", "call", "mcp__a__b__c__cfc5f616742e9ca1"])
+    assert.equal(alone.document.tool, "b__c")
+    const refused = await project.document("error", [...both, "mcp", "call", "mcp__a__b__c"])
+    assert.deepEqual([refused.code, refused.document.error.code], [2, "SIGIL_USAGE"])
+    assert.include(refused.document.error.fix, "sigil mcp call a b__c or sigil mcp call a__b c")
+    const names = inline("odd", [odd, "names"])
+    const twins = await project.document("error", [...names, "mcp", "call", "mcp__odd__read_file"])
+    assert.equal(twins.document.error.reason, "ambiguous_tool")
+    assert.equal(twins.document.error.candidates?.length, 2)
+  })
+})
+
+describe("a deny in sigil.toml", () => {
+  it("holds in every spelling that the lists know", async () => {
+    const words = (name: string) => [...server(name, "allow"), "mcp", "call", name, "echo", "--yes"]
+    for (const spelling of ["mcp__my.srv__echo", "MCP__MY_SRV__ECHO", "mcp__my srv__echo"]) {
+      home("sigil.toml", `[[permission.rules]]\ntool_name = "${spelling}"\nmode = "deny"\n`)
+      assert.equal((await project.run(words("my.srv"))).code, 4, spelling)
+      home("sigil.toml", `[permission.tools]\n"${spelling}" = "deny"\n`)
+      assert.equal((await project.run(words("my.srv"))).code, 4, spelling)
+    }
+  })
+
+  it("by a pattern among the exact names starts nothing and says where patterns belong", async () => {
+    home("sigil.toml", '[permission.tools]\n"mcp__odd__*" = "deny"\n')
+    const { code, stderr } = await call("odd", "allow")
+    assert.equal(code, 4)
+    assert.include(stderr, "permission.tools")
+    assert.include(stderr, "[[permission.rules]]")
+  })
+})
+
 describe("the doctor", () => {
   it("warns of a rule that matches nothing declared", async () => {
     home("settings.json", { permissions: { deny: ["mcp__ood__*", "mcp__odd__x"] } })

@@ -1,6 +1,5 @@
 /** `sigil mcp call`: one tool call through the pipeline, its server started before and gone after. */
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
 import { Secrets } from "../../policy/Secrets.ts"
 import * as Sigil from "../../runtime/Sigil.ts"
@@ -13,7 +12,7 @@ import { limitsFrom, noLimits, show, type Shown } from "../../tools/Result.ts"
 import { boundsOf } from "../Bounded.ts"
 import { readArguments } from "../CallArguments.ts"
 import { callerOf, keeper, stderrTap } from "../Calling.ts"
-import { readTarget } from "../CallTarget.ts"
+import { exactTool, readTarget } from "../CallTarget.ts"
 import type { Input } from "../commands/McpCall.ts"
 import { finish, orFail } from "../Finish.ts"
 import { placeOf } from "../FailureText.ts"
@@ -135,11 +134,11 @@ export const handler: Handler<Input> = (input) =>
       const target = readTarget(registry.snapshot, args.target, args.words)
       if ("_tag" in target) return yield* target
       const make = yield* readArguments({ words: target.rest, args: options.args })
-      const server = yield* owner(target.servers, target.tool)
-      const caller = yield* callerOf(`${server}/${target.tool}`, options.yes)
+      const { server, tool } = yield* exactTool(target)
+      const caller = yield* callerOf(`${server}/${tool}`, options.yes)
       const request: CallRequest = {
         server,
-        tool: target.tool,
+        tool,
         args: make,
         ...(options.timeout === undefined ? {} : { timeoutMs: deadlineFromSeconds(options.timeout) }),
         ...(options.stderr ? { onOpen: yield* stderrTap } : {})
@@ -149,17 +148,4 @@ export const handler: Handler<Input> = (input) =>
       const outcome = yield* orFail(registry, pipeline.call(caller, request))
       return yield* finish(registry, yield* present(input, outcome, saved))
     }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)))
-  })
-
-/** The server that has the tool: the only candidate, or the first whose catalogue shows the visible name. */
-const owner = (servers: ReadonlyArray<string>, tool: string) =>
-  Effect.gen(function* () {
-    const [first = "", ...others] = servers
-    if (others.length === 0) return first
-    const pipeline = yield* Pipeline
-    for (const server of servers) {
-      const tools = yield* Effect.either(pipeline.tools(server))
-      if (Either.isRight(tools) && tools.right.some(({ visibleName }) => visibleName === tool)) return server
-    }
-    return first
   })

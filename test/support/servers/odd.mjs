@@ -21,6 +21,7 @@ const tools = {
       description: `named ${name.length}`,
       inputSchema: open
     })),
+  alike: () => ["c", "b__c"].map((name) => ({ name, inputSchema: open })),
   schemas: () => [
     {
       name: "good",
