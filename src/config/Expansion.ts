@@ -159,7 +159,9 @@ const usableFault = (field: string, text: string, endpoint: StdioEndpoint | Remo
   if (text.includes("\0")) return "the value holds a NUL character"
   if (field === "command" && text.trim() === "") return "the command is blank"
   if (endpoint._tag === "stdio") return undefined
-  if (field === "url") return urlFault(text, endpoint.transport)
+  // The scheme itself may have come from a variable.
+  if (field === "url")
+    return urlFault(text, endpoint.transport)?.replace(/^the scheme is ".*", /, "the scheme is another, ")
   return /[\r\n]/.test(text) ? "the value holds a line break" : undefined
 }
 

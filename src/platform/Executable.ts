@@ -23,6 +23,8 @@ export class ExecutableError extends Schema.TaggedError<ExecutableError>("sigil/
 /** What a lookup needs. */
 export interface Lookup {
   readonly command: string
+  /** The command as its entry has it, where variables were filled in: what errors say, for the values may be secrets. */
+  readonly written?: string
   /** Directory that relative commands start from, absolute. */
   readonly cwd: string
   /** The child's PATH. */
@@ -50,7 +52,7 @@ const fail = (reason: string, text: string, fix?: string): ExecutableError =>
 /** The absolute path of the executable a command names. */
 export const resolve = (lookup: Lookup): Effect.Effect<string, ExecutableError> =>
   Effect.suspend(() => {
-    const { command, cwd, platform } = lookup
+    const { command, cwd, platform, written } = lookup
     const extensions =
       platform === "win32" ? ["", ...(lookup.pathExtensions ?? ".COM;.EXE;.BAT;.CMD").split(";")] : [""]
     const named = path.isAbsolute(command)
@@ -62,20 +64,20 @@ export const resolve = (lookup: Lookup): Effect.Effect<string, ExecutableError> 
         if (verdict === "not_executable") {
           return fail(
             "not_executable",
-            `'${file}' is not an executable file.`,
+            `'${written ?? file}' is not an executable file.`,
             "Make it executable (chmod +x), or start it through its interpreter."
           )
         }
         if (!named && leaves(cwd, file + extension)) {
           return fail(
             "mcp_command_symlink_escape",
-            `'${command}' leaves its directory through a symbolic link.`,
+            `'${written ?? command}' leaves its directory through a symbolic link.`,
             "Give the absolute path."
           )
         }
         return Effect.succeed(file + extension)
       }
-      return fail("not_found", `There is no file '${file}'.`)
+      return fail("not_found", `There is no file '${written ?? file}'.`)
     }
     const folders = lookup.searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder))
     let refused: string | undefined
@@ -88,8 +90,16 @@ export const resolve = (lookup: Lookup): Effect.Effect<string, ExecutableError> 
       }
     }
     return refused === undefined
-      ? fail("not_found", `The command '${command}' was not found. PATH searched: ${folders.join(path.delimiter)}`)
-      : fail("not_executable", `'${refused}' was found for '${command}' but is not executable.`)
+      ? fail(
+          "not_found",
+          `The command '${written ?? command}' was not found. PATH searched: ${folders.join(path.delimiter)}`
+        )
+      : fail(
+          "not_executable",
+          written === undefined
+            ? `'${refused}' was found for '${command}' but is not executable.`
+            : `What was found for '${written}' is not executable.`
+        )
   })
 
 /** False also where a directory of the search path may not be entered: nothing was found there. */

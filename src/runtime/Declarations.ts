@@ -13,6 +13,7 @@ import * as PidNamespace from "../platform/PidNamespace.ts"
 import * as Sandbox from "../platform/Sandbox.ts"
 import * as ApprovalStore from "../policy/ApprovalStore.ts"
 import * as CompanyLimit from "../policy/CompanyLimit.ts"
+import * as Secrets from "../policy/Secrets.ts"
 import * as Toggles from "../policy/Toggles.ts"
 import * as Admission from "../server/Admission.ts"
 
@@ -58,6 +59,6 @@ export const layerFacts = (options: RuntimeOptions): Layer.Layer<Facts, ConfigEr
 /** Reads the configuration and provides everything that decides about it. */
 export const layer = (options: RuntimeOptions): Layer.Layer<Declarations, ConfigError, HostEnvironment> =>
   Layer.provideMerge(
-    Admission.layer.pipe(Layer.provide(PidNamespace.layer), Layer.provide(Sandbox.layer)),
+    Admission.layer.pipe(Layer.provide(PidNamespace.layer), Layer.provide(Sandbox.layer), Layer.provide(Secrets.layer)),
     layerFacts(options)
   )

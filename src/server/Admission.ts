@@ -19,9 +19,13 @@ import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { PidNamespace } from "../platform/PidNamespace.ts"
 import { type Receipt, Sandboxes } from "../platform/Sandbox.ts"
 import { ApprovalStore } from "../policy/ApprovalStore.ts"
+import * as ProjectApproval from "../policy/ProjectApproval.ts"
+import { Secrets } from "../policy/Secrets.ts"
 import { Toggles } from "../policy/Toggles.ts"
 import type { StdioPlan } from "../transport/Transport.ts"
-import { approval } from "./gates/Approval.ts"
+import { secretsOf } from "./ChildEnvironment.ts"
+import { hideInRefusal } from "./gates/HideInRefusal.ts"
+import { approval, decisionOf, stored } from "./gates/Approval.ts"
 import { type Confine, makeConfine } from "./gates/Confine.ts"
 import { companyLimit } from "./gates/CompanyLimit.ts"
 import { declaration } from "./gates/Declaration.ts"
@@ -81,6 +85,11 @@ export class Admission extends Context.Tag("sigil/server/Admission")<
     readonly admit: (entry: Entry, facts: RunFacts) => Effect.Effect<Admitted, Refusal>
     /** Runs the same gates and reports each verdict; starts nothing. */
     readonly explain: (entry: Entry, facts: RunFacts) => Effect.Effect<ReadonlyArray<Verdict>>
+    /**
+     * Makes the secrets that the entries name known, whether or not their servers start: no server may get what is
+     * another one's. What nobody approved yet names nothing.
+     */
+    readonly know: (snapshot: ConfigSnapshot) => Effect.Effect<void>
     /** What the system says to the sandbox of the settings, in the workspace; `undefined` where none is asked for. */
     readonly sandbox: (snapshot: ConfigSnapshot) => Effect.Effect<Receipt | undefined>
   }
@@ -89,6 +98,7 @@ export class Admission extends Context.Tag("sigil/server/Admission")<
 /** The gates in their order. */
 const makeGates = (
   host: Context.Tag.Service<typeof HostEnvironment>,
+  secrets: Context.Tag.Service<typeof Secrets>,
   approvals: Context.Tag.Service<typeof ApprovalStore>,
   toggles: Context.Tag.Service<typeof Toggles>,
   pidNamespace: Context.Tag.Service<typeof PidNamespace>,
@@ -97,7 +107,7 @@ const makeGates = (
   ["declaration", declaration],
   ["company_limit", companyLimit],
   ["scope_rules", scopeRules],
-  ["expansion", expansion(host)],
+  ["expansion", expansion(host, secrets)],
   ["mcp_policy", mcpPolicy],
   ["approval", approval(approvals)],
   ["enabled", enabled(toggles)],
@@ -109,17 +119,34 @@ const makeGates = (
 ]
 
 /** What the gates ask. */
-type Needs = HostEnvironment | Locations | ApprovalStore | Toggles | PidNamespace | Sandboxes
+type Needs = HostEnvironment | Secrets | Locations | ApprovalStore | Toggles | PidNamespace | Sandboxes
 
 /** Admission over the host's environment and the stored decisions. */
 export const layer: Layer.Layer<Admission, never, Needs> = Layer.effect(
   Admission,
   Effect.gen(function* () {
-    const bind = makeBinder(yield* HostEnvironment)
-    const confirm = approval(yield* ApprovalStore)
-    const confine = makeConfine(yield* HostEnvironment, yield* Locations, yield* Sandboxes)
-    const gates = makeGates(yield* HostEnvironment, yield* ApprovalStore, yield* Toggles, yield* PidNamespace, confine)
+    const host = yield* HostEnvironment
+    const secrets = yield* Secrets
+    const approvals = yield* ApprovalStore
+    const bind = makeBinder(host)
+    const confirm = approval(approvals)
+    const confine = makeConfine(host, yield* Locations, yield* Sandboxes)
+    const gates = makeGates(host, secrets, approvals, yield* Toggles, yield* PidNamespace, confine)
     return {
+      know: (snapshot) =>
+        Effect.gen(function* () {
+          let answers: ProjectApproval.Approvals | undefined
+          for (const entry of snapshot.servers) {
+            if (entry._tag === "Broken") continue
+            const values = secretsOf(entry.declaration, host)
+            if (values.length === 0) continue
+            if (ProjectApproval.needsApproval(entry.declaration)) {
+              answers ??= yield* stored(approvals)
+              if (decisionOf(answers, entry.declaration, snapshot.projectIdentity)._tag !== "Approved") continue
+            }
+            yield* secrets.register(values)
+          }
+        }),
       sandbox: (snapshot) => confine(snapshot, snapshot.workspace),
       admit: (entry, facts) =>
         Effect.gen(function* () {
@@ -143,7 +170,7 @@ export const layer: Layer.Layer<Admission, never, Needs> = Layer.effect(
             ...(state.coverage === undefined ? {} : { coverage: state.coverage }),
             confirm: Effect.asVoid(confirm({ ...state }))
           }
-        }),
+        }).pipe(Effect.mapError((refusal) => hideInRefusal(secrets, refusal))),
       explain: (entry, facts) =>
         Effect.gen(function* () {
           const state: State = { entry, facts }
@@ -155,10 +182,11 @@ export const layer: Layer.Layer<Admission, never, Needs> = Layer.effect(
               continue
             }
             const outcome = yield* Effect.either(gate(state))
-            if (Either.isRight(outcome)) verdicts.push({ gate: name, verdict: "pass", why: outcome.right })
+            if (Either.isRight(outcome))
+              verdicts.push({ gate: name, verdict: "pass", why: secrets.redactText(outcome.right) })
             else {
               refused = true
-              const refusal = outcome.left
+              const refusal = hideInRefusal(secrets, outcome.left)
               const where = refusal.where === undefined ? {} : { where: refusal.where }
               verdicts.push({ gate: name, verdict: "refuse", why: refusal.text, refusal, ...where })
             }

@@ -6,7 +6,8 @@
  */
 import * as Either from "effect/Either"
 import type * as Context from "effect/Context"
-import type { StdioEndpoint } from "../config/ServerDeclaration.ts"
+import { expand, pluginRoot, variablesOf } from "../config/Expansion.ts"
+import type { ServerDeclaration, StdioEndpoint } from "../config/ServerDeclaration.ts"
 import type { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { AdmissionError } from "./ServerError.ts"
 
@@ -110,3 +111,37 @@ export const build = (
 
 /** A literal value under such a name is treated as a secret even when it was written into the file. */
 const looksSecret = (name: string): boolean => /key|token|secret|passw|credential|auth/i.test(name)
+
+/** What a header says after the name of its scheme, such as `Bearer`. */
+const credentialOf = (header: string): ReadonlyArray<string> => {
+  const said = /^[A-Za-z-]+ +(\S+)$/.exec(header)?.[1]
+  return said === undefined ? [header] : [header, said]
+}
+
+/**
+ * Every secret that an entry names, whether or not it can be started: values of its grants, of variables in its
+ * templates and headers, and what it writes under a name of a credential. Reads the environment and nothing else.
+ */
+export const secretsOf = (
+  declaration: Pick<ServerDeclaration, "name" | "source" | "endpoint" | "plugin">,
+  host: Pick<Context.Tag.Service<typeof HostEnvironment>, "get">
+): ReadonlyArray<string> => {
+  const { endpoint, plugin } = declaration
+  const stdio = endpoint._tag === "stdio"
+  const shown = stdio ? endpoint.publicEnv : []
+  const used = variablesOf(declaration).map(({ name }) => name)
+  const names = new Set([...(stdio ? endpoint.inheritEnv : []), ...used])
+  if (plugin !== undefined) names.delete(pluginRoot)
+  const values = [...names].flatMap((name) => {
+    const value = host.get(name)
+    return value === undefined || isPublic(name, value, shown) ? [] : [value]
+  })
+  const filled = expand(declaration, host.get, "literal")
+  if (Either.isRight(filled)) {
+    const { endpoint: used } = filled.right
+    const written = Object.entries(used._tag === "stdio" ? used.env : used.headers)
+    const kept = written.filter(([name]) => (looksSecret(name) || /^cookie$/i.test(name)) && !shown.includes(name))
+    values.push(...kept.flatMap(([, value]) => (used._tag === "stdio" ? [value] : credentialOf(value))))
+  }
+  return [...new Set(values)].filter((value) => value !== "")
+}

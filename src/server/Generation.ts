@@ -406,7 +406,9 @@ const startError = (
       help.fix ??
       (timedOut
         ? `Raise ${admitted.declaration.format === "toml" ? "startup_timeout_secs" : "startupTimeoutSecs (or timeout, in ms)"} of '${server}'.`
-        : failure.fix),
+        : failure.fix === undefined
+          ? undefined
+          : secrets.redactText(failure.fix)),
     where: { ...failure.where, server },
     details: {
       // Made of JSON: numbers, names, what the server sent in place of what was asked.

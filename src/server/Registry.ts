@@ -124,6 +124,7 @@ const make = (places: number) =>
     const gate = yield* RunGate
     const context = Spans.withoutSpan(yield* Effect.context<Generation.Needs>())
     let snapshot = yield* configuration.load
+    yield* admission.know(snapshot)
     /** Changes of the configuration come one after the other; what they retire ends beside them. */
     const changing = yield* Effect.makeSemaphore(1)
     /** The code of servers in this process that were declared meanwhile. */
@@ -266,6 +267,7 @@ const make = (places: number) =>
           changing.withPermits(1)(
             Effect.gen(function* () {
               const after = yield* next
+              yield* admission.know(after)
               const same = replaced?.server === undefined ? new Set<string>() : new Set([replaced.name])
               const changes = changesBetween(snapshot, after, same)
               const refused = yield* refusedNow(changes.unchanged, after)

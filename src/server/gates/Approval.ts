@@ -10,7 +10,27 @@ import * as ProjectApproval from "../../policy/ProjectApproval.ts"
 import { AdmissionError } from "../ServerError.ts"
 import { type Gate, known, located } from "./Gate.ts"
 
-/** Refuses what nobody approved as it is written now. An unreadable store counts as empty: everything is pending. */
+/** The stored answers. An unreadable store counts as empty: everything is pending. */
+export const stored = (
+  approvals: Context.Tag.Service<typeof ApprovalStore>
+): Effect.Effect<ProjectApproval.Approvals> =>
+  approvals.read.pipe(Effect.orElseSucceed(() => ProjectApproval.emptyApprovals))
+
+/** What they say of an entry as it is written now. */
+export const decisionOf = (
+  answers: ProjectApproval.Approvals,
+  declaration: ServerDeclaration,
+  identity: string
+): ProjectApproval.Decision =>
+  ProjectApproval.decide(answers, {
+    identity,
+    name: declaration.name,
+    fingerprint: declarationFingerprint(declaration),
+    place: placeInProject(declaration.source.file),
+    coverable: ProjectApproval.leftOutOfAll(declaration) === undefined
+  })
+
+/** Refuses what nobody approved as it is written now. */
 export const approval =
   (approvals: Context.Tag.Service<typeof ApprovalStore>): Gate =>
   (state) =>
@@ -21,15 +41,7 @@ export const approval =
         return declaration.plugin === undefined
           ? `scope ${declaration.scope} needs no approval`
           : "a plugin of your own needs no approval; its manifest is as it was read"
-      const identity = state.facts.snapshot.projectIdentity
-      const stored = yield* approvals.read.pipe(Effect.orElseSucceed(() => ProjectApproval.emptyApprovals))
-      const decision = ProjectApproval.decide(stored, {
-        identity,
-        name: declaration.name,
-        fingerprint: declarationFingerprint(declaration),
-        place: placeInProject(declaration.source.file),
-        coverable: ProjectApproval.leftOutOfAll(declaration) === undefined
-      })
+      const decision = decisionOf(yield* stored(approvals), declaration, state.facts.snapshot.projectIdentity)
       switch (decision._tag) {
         case "Approved":
           return decision.why

@@ -32,8 +32,10 @@ export const executable =
         return "it lives in this process"
       }
       yield* fromPlugin(declaration, endpoint.command, cwd)
+      const written = declaration.endpoint._tag === "stdio" ? declaration.endpoint.command : endpoint.command
       const file = yield* resolve({
         command: endpoint.command,
+        ...(written === endpoint.command ? {} : { written }),
         cwd: declaration.plugin?.root ?? cwd,
         searchPath: environment.variables["PATH"] ?? "",
         platform: host.platform,
@@ -45,8 +47,7 @@ export const executable =
               code: error.code,
               reason: error.reason,
               text: `The server '${declaration.name}' cannot be started: ${error.text}`,
-              fix:
-                error.fix ?? `Install '${endpoint.command}', or declare '${declaration.name}' with an absolute path.`,
+              fix: error.fix ?? `Install '${written}', or declare '${declaration.name}' with an absolute path.`,
               where: located(declaration, "executable", "command")
             })
         )
@@ -56,6 +57,10 @@ export const executable =
         mode: state.facts.snapshot.settings.networkMode,
         approved: state.facts.networkApproved
       }
+      // A path is put in order when it is found, so a secret inside may read differently there.
+      const holds =
+        written !== endpoint.command && environment.secrets.some((value) => endpoint.command.includes(value))
+      const said = holds ? written : file
       const plan = {
         _tag: "stdio" as const,
         file,
@@ -69,12 +74,12 @@ export const executable =
         const sandbox = yield* usable(declaration, state.sandbox, file)
         state.plan = { ...plan, launcher: Sandbox.launcherOf(sandbox, environment.variables) }
         state.coverage = ProcessCoverage.sandboxed(facts, sandbox)
-        return `${file}, ${Sandbox.describe(sandbox)}`
+        return `${said}, ${Sandbox.describe(sandbox)}`
       }
       const launcher = declaration.isolation === "pidns" ? yield* launcherFor(declaration, pidNamespace) : undefined
       state.plan = { ...plan, ...(launcher === undefined ? {} : { launcher }) }
       state.coverage = ProcessCoverage.outside(facts, launcher !== undefined)
-      return launcher === undefined ? file : `${file}, ${describe(launcher)}`
+      return launcher === undefined ? said : `${said}, ${describe(launcher)}`
     })
 
 const isolationUnavailable = (declaration: ServerDeclaration, reason: string, why: string, fix?: string) =>
