@@ -1,6 +1,6 @@
 /**
  * The forms in which a known value travels: as it is, JSON-escaped, URL-encoded, as HTML text, in base64, and as
- * the single bytes of its UTF-8 text.
+ * the single bytes of its UTF-8 text; escaped where that is needed, and throughout.
  *
  * Writers differ in what they escape and how, so each encoding has several spellings; equal ones are listed once.
  * In base64 a value has three alignments. The characters that it shares with its neighbours cannot be known, so the
@@ -55,12 +55,13 @@ const jsonForms = (value: string): ReadonlyArray<string> => {
   const dotnet = unicode(plain.replace(/\\"/g, "\\u0022"), /[\u007f-\uffff'+<>&`]/g, true)
   const forms = [plain, ascii, unicode(plain, nonAscii, true), unicode(plain, /[<>&\u2028\u2029]/g, false), dotnet]
   const slashed = [plain, ascii].map((form) => form.replaceAll("/", "\\/"))
-  return [...forms, ...slashed]
+  const every = [false, true].map((upper) => unicode(value, /[^]/g, upper))
+  return [...forms, ...slashed, ...every]
 }
 
 const upperHex = (one: string): string => `%${one.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`
 
-/** Percent-encoding: of everything, of what forms leave, with `/` or all reserved characters as they are. */
+/** Percent-encoding: of every byte, of all that is not plain, of what forms leave, with `/` or all reserved characters as they are. */
 const urlForms = (value: string): ReadonlyArray<string> => {
   // A lone surrogate cannot be encoded; the bytes of a process or a file hold U+FFFD in its place.
   const text = Buffer.from(value).toString()
@@ -68,17 +69,45 @@ const urlForms = (value: string): ReadonlyArray<string> => {
   const strict = component.replace(/[!'()*~]/g, upperHex)
   const upper = [component, strict, component.replaceAll("%2F", "/"), encodeURI(text)]
   const cases = upper.flatMap((form) => [form, form.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())])
-  return cases.flatMap((form) => [form, form.replaceAll("%20", "+")])
+  const every = Buffer.from(value).toString("hex").replace(/../g, "%$&")
+  return [...cases.flatMap((form) => [form, form.replaceAll("%20", "+")]), every, every.toUpperCase()]
 }
 
+const named: { readonly [character: string]: string } = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" }
+
+/** How one character is written by its number. */
+const entities: ReadonlyArray<(code: number) => string> = [
+  (code) => `&#${code};`,
+  (code) => `&#x${code.toString(16)};`,
+  (code) => `&#x${code.toString(16).toUpperCase()};`
+]
+
+/** Characters by their number: all, all but letters and digits, those of markup with or without what is not ASCII. */
+const numbered = [/[^]/gu, /[^A-Za-z0-9]/gu, /[&<>"'`=/]/gu, /[&<>"'/]/gu, /[&<>"'/]|[^\0-\x7f]/gu]
+
+/** By name what has one, and the rest of markup, or what is not ASCII, by its number. */
+const mixed = [/[&<>"'`=/]/gu, /[&<>"'`/]/gu, /[&<>"'/]/gu, /[&<>"]|[^\0-\x7f]/gu, /[&<>"']|[^\0-\x7f]/gu]
+
 const htmlForms = (value: string): ReadonlyArray<string> => {
-  if (!/[&<>"']/.test(value)) return []
   const text = value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
   const quoted = [text.replaceAll('"', "&quot;"), text.replaceAll('"', "&#34;")]
+  const byNumber = entities.flatMap((entity) => {
+    const numberOf = (one: string): string => entity(one.codePointAt(0) ?? 0)
+    return [
+      ...numbered.map((which) => value.replace(which, numberOf)),
+      ...mixed.map((which) => value.replace(which, (one) => named[one] ?? numberOf(one)))
+    ]
+  })
+  // Some write `'` in decimal beside `/` in hexadecimal.
+  const mustache = value.replace(/[&<>"'`=/]/g, (one) =>
+    one === "'" ? "&#39;" : (named[one] ?? `&#x${one.charCodeAt(0).toString(16).toUpperCase()};`)
+  )
   return [
     text,
     ...quoted,
-    ...quoted.flatMap((form) => ["&#39;", "&#x27;", "&apos;"].map((one) => form.replaceAll("'", one)))
+    ...quoted.flatMap((form) => ["&#39;", "&#x27;", "&apos;"].map((one) => form.replaceAll("'", one))),
+    ...byNumber,
+    mustache
   ]
 }
 

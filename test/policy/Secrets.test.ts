@@ -27,6 +27,35 @@ describe("Secrets", () => {
     })
   )
 
+  it.effect("knows a value that is escaped throughout, in and out", () => {
+    const secret = "pä/s's&<k>\"3=y"
+    const bytes = [...Buffer.from(secret)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("")
+    const units = Array.from({ length: secret.length }, (_, at) => secret.charCodeAt(at).toString(16).padStart(4, "0"))
+    const points = [...secret].map((one) => one.codePointAt(0) ?? 0)
+    const forms = [
+      bytes,
+      bytes.toUpperCase(),
+      units.map((hex) => `\\u${hex}`).join(""),
+      units.map((hex) => `\\u${hex.toUpperCase()}`).join(""),
+      points.map((point) => `&#${point};`).join(""),
+      points.map((point) => `&#x${point.toString(16)};`).join(""),
+      points.map((point) => `&#x${point.toString(16).toUpperCase()};`).join(""),
+      "pä&#47;s&#39;s&#38;&#60;k&#62;&#34;3=y",
+      "pä&#x2F;s&#x27;s&amp;&lt;k&gt;&quot;3=y",
+      "pä&#x2f;s&#x27;s&amp;&lt;k&gt;&quot;3=y",
+      "pä&#x2F;s&#39;s&amp;&lt;k&gt;&quot;3&#x3D;y",
+      "p&#228;/s's&amp;&lt;k&gt;&quot;3=y"
+    ]
+    return withSecrets([secret], (secrets) => {
+      for (const form of forms) {
+        for (const said of [form, JSON.stringify(form).slice(1, -1)]) {
+          assert.equal(secrets.redactText(`x ${said} y`), `x ${PLACEHOLDER} y`, said)
+          assert.deepEqual(secrets.containsSecret({ a: `x ${said} y` }), { path: "/a" }, said)
+        }
+      }
+    })
+  })
+
   it.effect("returns what holds nothing by identity, also beside what does", () =>
     withSecrets([SECRET], (secrets) => {
       const clean: Json = { a: [1, "x", { b: null }], n: new LosslessNumber("12345678901234567890") }
