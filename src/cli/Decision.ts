@@ -78,7 +78,7 @@ const all = (action: "approve" | "reject") =>
     const declarations = pending.flatMap(({ entry }) => (entry._tag === "Valid" ? [entry.declaration] : []))
     const judged = declarations.map((declaration) => ({
       declaration,
-      why: action === "approve" ? leftOutOfAll(declaration) : undefined
+      why: action === "approve" ? leftOutOfAll(declaration, projectIdentity) : undefined
     }))
     const chosen = judged.filter(({ why }) => why === undefined).map(({ declaration }) => declaration)
     yield* onRecord(action === "approve" ? "approve_all" : action, [
@@ -128,7 +128,7 @@ export const decide = (
     }
     if (input.all && action === "approve") {
       yield* output.note(
-        "Later entries of this project count as approved too, but for remote ones, ones that read your environment and ones with looser trust."
+        "Later entries of this project count as approved too, but for remote ones, ones that read your environment, ones with looser trust and ones in files outside of it."
       )
     }
     return 0

@@ -92,6 +92,17 @@ export const projectIdentity = (paths: {
 }
 
 /**
+ * Whether a file belongs to the project of this identity: it lies in a checkout of that repository (a linked worktree
+ * counts), or, where no repository is, inside the directory. A link has to stand there and to lead there; a file of a
+ * nested repository is that repository's.
+ */
+export const isOfProject = (file: string, identity: string): boolean =>
+  [realPath(path.dirname(file)), path.dirname(realPath(file))].every((directory) => {
+    const root = gitMainRoot(directory)
+    return root === undefined ? isInside(directory, identity) : root === identity
+  })
+
+/**
  * Where a project file stands inside its checkout: `` for the top, `sub/dir` below it, the absolute directory outside
  * of any checkout. A worktree has the same places as its main checkout; a copy of a file elsewhere in the repository
  * has another one.

@@ -7,6 +7,7 @@
  */
 import type { JsonObject } from "../base/Json.ts"
 import { variablesOf } from "../config/Expansion.ts"
+import { isOfProject } from "../config/ProjectIdentity.ts"
 import type { PluginOrigin, Scope, ServerDeclaration } from "../config/ServerDeclaration.ts"
 
 /** Stored answers, as the file has them (S section 2.3). Keys are `<identity>:<server>`. */
@@ -38,8 +39,13 @@ export const keyOf = (identity: string, name: string): string => `${identity}:${
 export const needsApproval = (entry: { readonly scope: Scope; readonly plugin?: PluginOrigin }): boolean =>
   entry.scope === "project" || entry.scope === "imported" || (entry.scope === "plugin" && entry.plugin?.from !== "user")
 
-/** Why an entry is left out of "approve all"; `undefined` when it is covered (spec section 4). */
-export const leftOutOfAll = (declaration: ServerDeclaration): string | undefined => {
+/**
+ * Why an entry is left out of "approve all" of a project; `undefined` when it is covered (spec section 4). A file above
+ * the project is read too, and whoever can write there was never trusted. What was imported is kept per project.
+ */
+export const leftOutOfAll = (declaration: ServerDeclaration, identity: string): string | undefined => {
+  if (declaration.scope !== "imported" && !isOfProject(declaration.source.file, identity))
+    return `its file is outside of the project ${identity}`
   if (declaration.endpoint._tag === "remote") return "it is remote"
   const variables = [...new Set(variablesOf(declaration).map(({ name }) => name))]
   if (variables.length > 0) return `it reads the environment (${variables.join(", ")})`

@@ -155,6 +155,48 @@ describe("project approval", () => {
     assert.equal(await stateIn(clone), "pending")
   })
 
+  it("covers nothing outside of the project with approve --all", async () => {
+    const inner = path.join(project.root, "inner")
+    const nested = path.join(inner, "nested")
+    for (const directory of [inner, nested]) {
+      fs.mkdirSync(directory)
+      assert.equal(spawnSync("git", ["init", "-q"], { cwd: directory }).status, 0)
+    }
+    const plain = path.join(project.root, "plain")
+    fs.mkdirSync(path.join(inner, "deep"))
+    fs.mkdirSync(plain)
+    const entry = { command: process.execPath, args: [odd, "plain", marker] }
+    const write = (directory: string, name: string) =>
+      fs.writeFileSync(path.join(directory, ".mcp.json"), JSON.stringify({ mcpServers: { [name]: entry } }))
+    for (const cwd of [inner, plain, nested]) await project.run(["mcp", "approve", "--all"], { cwd })
+    write(project.root, "above")
+    write(inner, "own")
+    write(path.join(inner, "deep"), "deep")
+    write(plain, "here")
+    const stateIn = async (cwd: string, wanted: string) =>
+      (await project.document("list", ["mcp", "list"], { cwd })).document.servers.find(({ name }) => name === wanted)
+        ?.state
+    const deep = path.join(inner, "deep")
+    assert.deepEqual(
+      [await stateIn(deep, "own"), await stateIn(deep, "deep"), await stateIn(plain, "here")],
+      ["configured", "configured", "configured"]
+    )
+    for (const cwd of [deep, plain]) assert.equal(await stateIn(cwd, "above"), "pending")
+    assert.equal(await stateIn(nested, "own"), "pending")
+    const refused = await project.run(["mcp", "tools", "above"], { cwd: inner })
+    assert.include(refused.stderr, `its file is outside of the project ${fs.realpathSync(inner)}`)
+    assert.isFalse(fs.existsSync(marker))
+    assert.include((await project.run(["mcp", "pending"], { cwd: inner })).stdout, "outside of the project")
+    // A link out of the project is what it leads to.
+    fs.rmSync(path.join(inner, ".mcp.json"))
+    fs.symlinkSync(path.join(project.root, ".mcp.json"), path.join(inner, ".mcp.json"))
+    assert.equal(await stateIn(inner, "above"), "pending")
+    const { document } = await project.document("decision", ["mcp", "approve", "--all"], { cwd: inner })
+    assert.deepEqual([document.decided, document.skipped.map(({ name }) => name)], [[], ["above"]])
+    await project.run(["mcp", "approve", "above"], { cwd: inner })
+    assert.equal(await stateIn(inner, "above"), "configured")
+  })
+
   it("treats a damaged store as nothing decided", async () => {
     declare()
     await project.run(["mcp", "approve", "fs"])

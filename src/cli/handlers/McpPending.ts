@@ -59,10 +59,10 @@ const steersCode = (name: string): boolean =>
 
 const coloured = (line: string): Line => (line.startsWith("-") ? red(`    ${line}`) : green(`    ${line}`))
 
-const describe = (item: Item, declaration: ServerDeclaration): ReadonlyArray<Line> => {
+const describe = (item: Item, declaration: ServerDeclaration, identity: string): ReadonlyArray<Line> => {
   const { endpoint, plugin } = declaration
   const values = Object.entries(endpoint._tag === "stdio" ? endpoint.env : endpoint.headers)
-  const left = leftOutOfAll(declaration)
+  const left = leftOutOfAll(declaration, identity)
   return [
     [bold(item.name), item.change === undefined ? "" : " (changed since it was approved)"],
     `  from       ${item.source.file}:${item.source.line}`,
@@ -114,7 +114,7 @@ export const handler: Handler<Input> = ({ args }) =>
       for (const [index, item] of items.entries()) {
         const one = shown[index]
         if (one === undefined) continue
-        yield* output.text(describe(item, one.declaration))
+        yield* output.text(describe(item, one.declaration, projectIdentity))
         if (one.state !== "pending") yield* output.text([`It is not pending: its state is '${one.state}'.`])
       }
       if (pending.length > 0) {

@@ -27,7 +27,7 @@ export const decisionOf = (
     name: declaration.name,
     fingerprint: declarationFingerprint(declaration),
     place: placeInProject(declaration.source.file),
-    coverable: ProjectApproval.leftOutOfAll(declaration) === undefined
+    coverable: ProjectApproval.leftOutOfAll(declaration, identity) === undefined
   })
 
 /** Refuses what nobody approved as it is written now. */
@@ -41,7 +41,9 @@ export const approval =
         return declaration.plugin === undefined
           ? `scope ${declaration.scope} needs no approval`
           : "a plugin of your own needs no approval; its manifest is as it was read"
-      const decision = decisionOf(yield* stored(approvals), declaration, state.facts.snapshot.projectIdentity)
+      const identity = state.facts.snapshot.projectIdentity
+      const left = ProjectApproval.leftOutOfAll(declaration, identity)
+      const decision = decisionOf(yield* stored(approvals), declaration, identity)
       switch (decision._tag) {
         case "Approved":
           return decision.why
@@ -57,9 +59,14 @@ export const approval =
           return yield* new AdmissionError({
             code: "SIGIL_PENDING_APPROVAL",
             reason: decision.changed ? "changed_since_approval" : "never_decided",
-            text: decision.changed
-              ? `The server '${declaration.name}' changed since it was approved, so it is pending again.`
-              : `The server '${declaration.name}' is declared by ${declaredBy(declaration)} and has not been approved.`,
+            text: [
+              decision.changed
+                ? `The server '${declaration.name}' changed since it was approved, so it is pending again.`
+                : `The server '${declaration.name}' is declared by ${declaredBy(declaration)} and has not been approved.`,
+              ...(left !== undefined && stored.approveAllProjects.includes(identity)
+                ? [`'approve --all' of this project does not cover it: ${left}.`]
+                : [])
+            ].join(" "),
             fix: `Review it with 'sigil mcp pending ${declaration.name}', then run 'sigil mcp approve ${declaration.name}'.`,
             where: located(declaration, "approval")
           })
