@@ -1,10 +1,12 @@
 /**
  * Reads one configuration file: regular, small enough, and, where it comes from a repository, not writable by
- * strangers. A file that does not exist is no error.
+ * strangers. A file that does not exist is no error; a link that leads nowhere is one.
  */
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
+import * as path from "node:path"
 import { readText } from "../platform/AtomicFile.ts"
+import { systemCodeOf } from "../platform/FileFault.ts"
 import { ConfigError } from "./ConfigError.ts"
 import { unreadable } from "./Problem.ts"
 import { tooLarge } from "./TextBounds.ts"
@@ -18,18 +20,46 @@ const isAbsent = (error: unknown): boolean =>
 
 const causeText = (error: unknown): string => {
   const code = typeof error === "object" && error !== null && "code" in error ? String(error.code) : "unknown error"
+  if (code === "ENOTDIR") return "a part of the path is not a directory"
   return code === "EACCES" ? "permission denied" : code === "ELOOP" ? "too many links" : code
 }
 
-/** Facts about the file that decide whether it is read. */
+const isLink = (target: string): boolean | undefined => {
+  try {
+    return fs.lstatSync(target).isSymbolicLink()
+  } catch {
+    return undefined
+  }
+}
+
+/** The link on the way to a file that is not there, if one leads nowhere: somebody meant it to be there. */
+const deadLink = (file: string): string | undefined => {
+  for (let at = file; ; at = path.dirname(at)) {
+    const link = isLink(at)
+    if (link !== undefined) return link ? at : undefined
+    if (path.dirname(at) === at) return undefined
+  }
+}
+
+/** Facts about the file that decide whether it is read; `undefined` only when nothing stands there, no link either. */
 const statOf = (file: string): Effect.Effect<fs.Stats | undefined, ConfigError> =>
   Effect.suspend(() => {
     try {
       return Effect.succeed(fs.statSync(file))
     } catch (error) {
-      return isAbsent(error)
+      if (systemCodeOf(error) !== "ENOENT")
+        return Effect.fail(unreadable(file, `The file cannot be read: ${causeText(error)}.`))
+      const link = deadLink(file)
+      return link === undefined
         ? Effect.succeed(undefined)
-        : Effect.fail(unreadable(file, `The file cannot be read: ${causeText(error)}.`))
+        : Effect.fail(
+            unreadable(
+              file,
+              `The file cannot be read: the link ${link} leads nowhere.`,
+              undefined,
+              "Make the link lead to a file again, or remove it."
+            )
+          )
     }
   })
 

@@ -27,7 +27,7 @@ import { merge, type Shadowed, signatureOfEndpoint } from "./Merge.ts"
 import * as Plugins from "./Plugins.ts"
 import { projectIdentity, realPath } from "./ProjectIdentity.ts"
 import type { Entry, ServerDeclaration } from "./ServerDeclaration.ts"
-import { defaultSettings, type Settings, type UnsupportedSafety } from "./Settings.ts"
+import { defaultSettings, safetyOfUnusable, type Settings, type UnsupportedSafety } from "./Settings.ts"
 import * as Sources from "./Sources.ts"
 
 /** Everything that was read. */
@@ -228,7 +228,9 @@ const read = (host: Host, paths: Locations.Paths, options: ConfigurationOptions)
           ...managed.unsupportedSafety,
           ...safetyFiles([identity, workspace, launchDirectory]),
           ...json.unsupportedSafety,
-          ...toml.unsupportedSafety
+          ...toml.unsupportedSafety,
+          // Which names the private file keeps from a repository is unknown while it cannot be used.
+          ...local.problems.slice(0, 1).map((problem) => safetyOfUnusable(problem, paths.mcpLocalJson(identity)))
         ],
         managed: managed.facts
       }

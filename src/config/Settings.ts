@@ -24,9 +24,6 @@ const TOOL_TIMEOUT_MS = 30 * SECOND_MS
 
 /** Safety settings of settings.json; a key that only resembles one refuses every start. */
 const jsonSafetyKeys = ["mcp_policy", "policy_limits", ...listKeys] as const
-const jsonSafetyPattern = /"(?:mcpPolicy|mcp_policy|policyLimits|policy_limits|permissions|allowedTools|allowed_tools)"/
-const tomlSafetyPattern =
-  /^\s*(?:\[+\s*["']?(?:permission|web|execution)\b|["']?(?:permission|web|execution)["']?\s*[.=]|network_mode\b)/m
 
 /** Whether a key is a safety key but for case and separators. */
 const resemblesSafety = (key: string): boolean => {
@@ -224,14 +221,13 @@ export const decodeJsonSettings = (root: LocatedObject, file: string, base: Sett
 }
 
 /**
- * What to assume of a file that cannot be parsed: when it seems to hold safety settings, they are unknown, and
- * nothing may start until it can be read again. Otherwise it costs itself only.
+ * What to assume of a file of the user that is there and cannot be used: it may have held safety settings, whatever is
+ * left of its text, so nothing may start until it can be read again.
  */
-export const safetyOfUnreadable = (
-  text: string,
-  format: "toml" | "json",
-  file: string
-): ReadonlyArray<UnsupportedSafety> =>
-  (format === "toml" ? tomlSafetyPattern : jsonSafetyPattern).test(text)
-    ? [{ field: "safety settings", source: file, why: "the file cannot be read" }]
-    : []
+export const safetyOfUnusable = ({ fix, text, where }: ConfigError, file: string): UnsupportedSafety => ({
+  field: "safety settings",
+  source: file,
+  why: text.replace(/\.$/, ""),
+  ...(where?.line === undefined ? {} : { at: { line: where.line, column: where.column ?? 1 } }),
+  ...(fix === undefined ? {} : { fix })
+})

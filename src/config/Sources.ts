@@ -25,7 +25,7 @@ import {
   type DecodedSettings,
   decodeJsonSettings,
   decodeTomlSettings,
-  safetyOfUnreadable,
+  safetyOfUnusable,
   type Settings,
   type UnsupportedSafety
 } from "./Settings.ts"
@@ -168,10 +168,7 @@ const lost = (
   settings: base,
   unusable: error,
   problems: [error],
-  unsupportedSafety:
-    text === undefined
-      ? [{ field: "safety settings", source: file, why: "the file cannot be read" }]
-      : safetyOfUnreadable(text, format, file),
+  unsupportedSafety: [safetyOfUnusable(error, file)],
   servers: () =>
     brokenEntries(text === undefined ? [] : format === "toml" ? claimsInToml(text) : claimsInJson(text), file, error)
 })

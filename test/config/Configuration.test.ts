@@ -185,7 +185,13 @@ describe("configuration", () => {
             ["SIGIL_CONFIG_UNREADABLE", "outer/.mcp.json", 1]
           ]
         )
-        assert.deepEqual(snapshot.unsupportedSafety, [])
+        assert.deepEqual(
+          snapshot.unsupportedSafety.map(({ at, field, source }) => [field, path.relative(base, source), at?.line]),
+          [
+            ["safety settings", "home/.sigil/settings.json", 1],
+            ["safety settings", "home/.sigil/sigil.toml", 6]
+          ]
+        )
       }
     )
   )
@@ -373,7 +379,15 @@ describe("configuration", () => {
       '[web]\nnetwork_mode = "deny"\nx = = 1\n',
       "safety settings"
     ],
-    ["an unreadable file with mcpPolicy", "home/.sigil/settings.json", '{"mcpPolicy": {', "safety settings"]
+    ["an unreadable file with mcpPolicy", "home/.sigil/settings.json", '{"mcpPolicy": {', "safety settings"],
+    ...["", " \n", "{", '{"theme":"x",', "[]", "null", '"x"', "7", "// nothing\n"].map(
+      (text) =>
+        [`a settings.json of ${JSON.stringify(text)}`, "home/.sigil/settings.json", text, "safety settings"] as const
+    ),
+    ["a cut sigil.toml", "home/.sigil/sigil.toml", "[agent]\ntool_timeout_secs = 1\n[[mcp_ser", "safety settings"],
+    ...["", "[]", "null"].map(
+      (text) => [`a managed.json of ${JSON.stringify(text)}`, "etc/managed.json", text, "managed.json"] as const
+    )
   ]
   for (const [what, file, text, field] of safety)
     it.scopedLive(`${what} refuses every start`, () =>
@@ -383,6 +397,73 @@ describe("configuration", () => {
           [[field, file]]
         )
       )
+    )
+
+  const userFile = (name: string) => path.join("home/.sigil", name)
+  for (const name of ["settings.json", "sigil.toml"]) {
+    it.scopedLive(`a ${name} that is a link to nothing refuses every start`, () =>
+      Effect.map(
+        load({ prepare: (base) => fs.symlinkSync(path.join(base, "gone"), path.join(base, userFile(name))) }),
+        ({ base, snapshot }) => {
+          assert.deepEqual(
+            snapshot.unsupportedSafety.map(({ source }) => path.relative(base, source)),
+            [userFile(name)]
+          )
+          assert.include(snapshot.problems[0]?.text, "leads nowhere")
+        }
+      )
+    )
+  }
+
+  it.scopedLive("a home that is a link to nothing refuses every start", () =>
+    Effect.map(
+      load({
+        prepare: (base) => {
+          fs.rmdirSync(path.join(base, "home/.sigil"))
+          fs.symlinkSync(path.join(base, "gone"), path.join(base, "home/.sigil"))
+        }
+      }),
+      ({ snapshot }) => assert.isNotEmpty(snapshot.unsupportedSafety)
+    )
+  )
+
+  for (const [what, put] of [
+    ["empty", (file: string) => fs.writeFileSync(file, "")],
+    ["cut", (file: string) => fs.writeFileSync(file, '{"mcpServers":{"a":')],
+    ["a list", (file: string) => fs.writeFileSync(file, "[]")],
+    ["a link to nothing", (file: string) => fs.symlinkSync(`${file}.gone`, file)]
+  ] as const)
+    it.scopedLive(`a private file of the project that is ${what} refuses every start, for its names are unknown`, () =>
+      Effect.gen(function* () {
+        const first = yield* load({})
+        const place = (base: string): string => {
+          const paths = Effect.runSync(
+            Effect.provide(
+              Locations.Locations,
+              Locations.layer().pipe(
+                Layer.provide(
+                  HostEnvironment.layerTest({
+                    cwd: path.join(base, "outer/project"),
+                    homeDirectory: path.join(base, "home")
+                  })
+                )
+              )
+            )
+          )
+          return paths.mcpLocalJson(path.join(base, "outer/project"))
+        }
+        assert.deepEqual(first.snapshot.unsupportedSafety, [])
+        const { base, snapshot } = yield* load({
+          prepare: (root) => {
+            fs.mkdirSync(path.dirname(place(root)), { recursive: true })
+            put(place(root))
+          }
+        })
+        assert.deepEqual(
+          snapshot.unsupportedSafety.map(({ source }) => source),
+          [place(base)]
+        )
+      })
     )
 
   for (const [extent, found] of [
