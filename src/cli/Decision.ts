@@ -50,6 +50,8 @@ const one = (name: string, action: "approve" | "reject") =>
     const store = yield* ApprovalStore
     const { projectIdentity } = yield* snapshot
     const { entry } = yield* rowOf(name)
+    // First of all: a decision that cannot be stored is not put on record either.
+    yield* store.read
     if (entry._tag === "Broken") {
       if (action === "approve" || !needsApproval(entry.broken)) return yield* entry.broken.error
       // A rejection is by name, so it holds for an entry that cannot be read, too.
@@ -69,7 +71,8 @@ const all = (action: "approve" | "reject") =>
   Effect.gen(function* () {
     const store = yield* ApprovalStore
     const { projectIdentity } = yield* snapshot
-    if (action === "reject" && (yield* store.read).approveAllProjects.includes(projectIdentity)) {
+    const stored = yield* store.read
+    if (action === "reject" && stored.approveAllProjects.includes(projectIdentity)) {
       // Whoever rejects everything does not want later entries to be covered; what only the flag covered is pending.
       yield* onRecord("reject", [{ identity: projectIdentity, name: EVERY, fingerprint: "" }])
       yield* store.approveAll(projectIdentity, false)

@@ -76,6 +76,39 @@ const readContent = (file: string): Effect.Effect<Content | undefined, FileError
 export const readText = (file: string): Effect.Effect<string | undefined, FileError> =>
   Effect.map(readContent(file), (content) => content?.text)
 
+/** Write permission of group and others. */
+const WRITABLE_BY_OTHERS = 0o022
+
+/** Why a file that holds decisions does not count: somebody else could have written it. Not known on Windows. */
+const distrust = (file: string, stat: fs.Stats): FileError | undefined => {
+  const userId = process.getuid?.()
+  if (userId === undefined) return undefined
+  const foreign = stat.uid !== userId && stat.uid !== 0
+  if (!foreign && (stat.mode & WRITABLE_BY_OTHERS) === 0) return undefined
+  const mode = `0${(stat.mode & 0o777).toString(8)}`
+  return fileRefused(
+    "untrusted_file",
+    file,
+    foreign
+      ? `'${file}' is not used: it belongs to user ${stat.uid}, so somebody else may have written it.`
+      : `'${file}' is not used: others than you may write to it (mode ${mode}).`,
+    `Look at what it says; if all of it is yours, run '${foreign ? "chown" : "chmod 600"} ${foreign ? `${userId} ` : ""}${file}', else move it away.`
+  )
+}
+
+const readTrusted = (file: string): Effect.Effect<Content | undefined, FileError> =>
+  Effect.flatMap(readContent(file), (content) => {
+    const refused = content === undefined ? undefined : distrust(file, content.stat)
+    return refused === undefined ? Effect.succeed(content) : refused
+  })
+
+/**
+ * The text of a file that holds decisions of the user; `undefined` when it does not exist. Fails as `readText` does,
+ * and with reason `untrusted_file` when anybody but its user and root may have written it.
+ */
+export const readOwnText = (file: string): Effect.Effect<string | undefined, FileError> =>
+  Effect.map(readTrusted(file), (content) => content?.text)
+
 /** Refuses a destination that is not a plain file: the rename would replace a link, not its target. */
 const checkDestination = (file: string): Effect.Effect<void, FileError> =>
   Effect.suspend(() => {
@@ -169,12 +202,13 @@ const replace = (file: string, before: Content | undefined, next: string, wanted
  *
  * Missing parents are made with mode 0700; the file gets `mode` (0600 when absent) unless its own is tighter.
  * Fails with what `change` fails with, or with a `FileError`: `SIGIL_CONFIG_CONFLICT` when a writer without the
- * lock was there meanwhile, reason `symlink` when the file is a link, `locked`, or the system's reason.
+ * lock was there meanwhile, reason `symlink` when the file is a link, `locked`, or the system's reason; with `own`
+ * also as `readOwnText` does.
  */
 export const update = <E, R>(
   file: string,
   change: (current: string | undefined) => Effect.Effect<string | undefined, E, R>,
-  options?: { readonly mode?: number | undefined }
+  options?: { readonly mode?: number | undefined; readonly own?: boolean }
 ): Effect.Effect<boolean, E | FileError, R> =>
   Effect.zipRight(
     checkDestination(file),
@@ -182,7 +216,7 @@ export const update = <E, R>(
       file,
       Effect.gen(function* () {
         yield* checkDestination(file)
-        const before = yield* readContent(file)
+        const before = yield* options?.own === true ? readTrusted(file) : readContent(file)
         const next = yield* change(before?.text)
         if (next === undefined || next === before?.text) return false
         yield* Effect.uninterruptible(replace(file, before, next, options?.mode ?? PRIVATE_MODE))

@@ -50,3 +50,12 @@ export const fileFault = (act: FileAct, path: string, error: unknown): FileError
 /** A failure that the system did not report. */
 export const fileRefused = (reason: string, path: string, text: string, fix?: string): FileError =>
   new FileError({ code: "SIGIL_FILE", reason, text, fix, where: { file: path } })
+
+/** A file of sigil's own whose text is not what sigil writes. It is kept: a write would lose what is left in it. */
+export const fileDamaged = (path: string, holds: string): FileError =>
+  fileRefused(
+    "damaged",
+    path,
+    `'${path}' is damaged: it does not hold ${holds} as sigil writes them, so nothing in it counts. It is kept as it is.`,
+    `Repair it or restore it from a copy; or move it away ('mv ${path} ${path}.damaged') and decide again.`
+  )

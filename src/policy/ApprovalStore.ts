@@ -1,8 +1,9 @@
 /**
  * The stored answers about project servers: `mcp-approvals.json` (spec section 2, S section 2.3).
  *
- * A file that is missing or damaged means that nothing was decided, so everything is pending. Writes go through
- * the file lock, so two terminals never lose each other's answer.
+ * A file that is missing means that nothing was decided. One that is damaged, or that others may have written, does not
+ * count either, and is never written over: it may hold rejections. Writes go through the file lock, so two terminals
+ * never lose each other's answer.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -11,8 +12,9 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { JsonObject } from "../base/Json.ts"
 import { Locations } from "../config/Locations.ts"
-import { readText, update } from "../platform/AtomicFile.ts"
+import { readOwnText, update } from "../platform/AtomicFile.ts"
 import type { FileError } from "../platform/FileError.ts"
+import { fileDamaged } from "../platform/FileFault.ts"
 import { type Approvals, emptyApprovals, record } from "./ProjectApproval.ts"
 
 /** What is answered about. */
@@ -30,9 +32,9 @@ export interface Answered {
 export class ApprovalStore extends Context.Tag("sigil/policy/ApprovalStore")<
   ApprovalStore,
   {
-    /** All answers; empty when the file is missing or damaged. */
+    /** All answers; empty when the file is missing. Fails when it cannot be used; then nothing is approved. */
     readonly read: Effect.Effect<Approvals, FileError>
-    /** Stores answers in one write. */
+    /** Stores answers in one write. Fails, and writes nothing, when the file cannot be used. */
     readonly decide: (
       subjects: ReadonlyArray<Answered>,
       decision: "approved" | "rejected"
@@ -62,11 +64,14 @@ const Stored = Schema.parseJson(
 )
 const decode = Schema.decodeUnknownOption(Stored)
 
-const parse = (text: string | undefined): Approvals =>
-  text === undefined
-    ? emptyApprovals
+const parse = (file: string, text: string | undefined): Effect.Effect<Approvals, FileError> => {
+  if (text === undefined) return Effect.succeed(emptyApprovals)
+  const stored = decode(text)
+  return Option.isNone(stored)
+    ? fileDamaged(file, "the answers about servers")
     : // The values of `entries` came from JSON, so they are JSON objects.
-      (Option.getOrElse(decode(text), () => emptyApprovals) as Approvals)
+      Effect.succeed(stored.value as Approvals)
+}
 
 const print = (approvals: Approvals): string => `${JSON.stringify(approvals, undefined, 2)}\n`
 
@@ -83,9 +88,11 @@ export const layer: Layer.Layer<ApprovalStore, never, Locations> = Layer.effect(
   ApprovalStore,
   Effect.map(Locations, ({ approvals: file }) => {
     const change = (edit: (stored: Approvals) => Approvals): Effect.Effect<void, FileError> =>
-      Effect.asVoid(update(file, (text) => Effect.succeed(print(edit(parse(text))))))
+      Effect.asVoid(
+        update(file, (text) => Effect.map(parse(file, text), (stored) => print(edit(stored))), { own: true })
+      )
     return {
-      read: Effect.map(readText(file), parse),
+      read: Effect.flatMap(readOwnText(file), (text) => parse(file, text)),
       decide: (subjects, decision) => change((stored) => fold(stored, subjects, decision)),
       approveAll: (identity, on = true) => change((stored) => withAll(stored, identity, on))
     }

@@ -197,10 +197,37 @@ describe("project approval", () => {
     assert.equal(await stateIn(inner, "above"), "configured")
   })
 
-  it("treats a damaged store as nothing decided", async () => {
+  it("treats a store that is damaged or open to others as nothing decided, says so and keeps it", async () => {
     declare()
     await project.run(["mcp", "approve", "fs"])
-    fs.writeFileSync(path.join(project.home, ".sigil", "state", "mcp-approvals.json"), "{")
-    assert.equal(await stateOf(), "pending")
+    const file = path.join(project.home, ".sigil", "state", "mcp-approvals.json")
+    const sound = fs.readFileSync(file, "utf8")
+    for (const [text, mode, says] of [
+      ["{", 0o600, "is damaged"],
+      [sound, 0o666, "others than you may write to it (mode 0666)"]
+    ] as const) {
+      fs.writeFileSync(file, text)
+      fs.chmodSync(file, mode)
+      assert.equal(await stateOf(), "pending")
+      assert.include((await project.run(["mcp", "call", "fs", "echo", "--yes"])).stderr, says)
+      const pending = await project.run(["mcp", "pending"])
+      assert.equal(pending.code, 0)
+      assert.lengthOf(pending.stderr.split(says), 2, pending.stderr)
+      for (const decision of [
+        ["approve", "fs"],
+        ["approve", "--all"],
+        ["reject", "fs"],
+        ["reject", "--all"]
+      ]) {
+        const { code, document } = await project.document("error", ["mcp", ...decision])
+        assert.deepEqual([code, document.error.code, document.error.where.file], [1, "SIGIL_FILE", file])
+      }
+      const doctor = await project.document("doctor", ["doctor"])
+      assert.equal(doctor.document.checks.find((check) => check.code === "workspace:approvals")?.status, "error")
+      assert.equal(fs.readFileSync(file, "utf8"), text)
+    }
+    fs.chmodSync(file, 0o600)
+    assert.equal(await stateOf(), "configured")
+    assert.isFalse(fs.existsSync(marker))
   })
 })

@@ -32,7 +32,7 @@ const withHome = <A, E>(
 
 const write = (file: string, text: string): void => {
   fs.mkdirSync(path.dirname(file), { recursive: true })
-  fs.writeFileSync(file, text)
+  fs.writeFileSync(file, text, { mode: 0o600 })
 }
 
 describe("ApprovalStore", () => {
@@ -55,7 +55,7 @@ describe("ApprovalStore", () => {
     )
   )
 
-  it.scopedLive("takes a missing or damaged file for no answers, so that everything is pending", () =>
+  it.scopedLive("gives no answer from a damaged file, and never writes over one", () =>
     withHome((paths) =>
       Effect.gen(function* () {
         const store = yield* ApprovalStore.ApprovalStore
@@ -71,9 +71,33 @@ describe("ApprovalStore", () => {
         ]
         for (const text of damaged) {
           write(paths.approvals, text)
-          assert.equal(decide(yield* store.read, question)._tag, "Pending", text)
+          for (const attempt of [store.read, store.decide([subject], "approved"), store.approveAll(identity)]) {
+            const error = yield* Effect.flip(Effect.asVoid(attempt))
+            assert.deepEqual([error.reason, error.where?.file], ["damaged", paths.approvals], text)
+            assert.include(error.fix, "move it away")
+          }
+          assert.equal(fs.readFileSync(paths.approvals, "utf8"), text)
         }
+        fs.rmSync(paths.approvals)
         yield* store.decide([subject], "approved")
+        assert.equal(decide(yield* store.read, question)._tag, "Approved")
+      })
+    )
+  )
+
+  it.scopedLive("does not count a file that others may write, until its user says that it is sound", () =>
+    withHome((paths) =>
+      Effect.gen(function* () {
+        const store = yield* ApprovalStore.ApprovalStore
+        yield* store.decide([subject], "approved")
+        const before = fs.readFileSync(paths.approvals, "utf8")
+        for (const mode of [0o666, 0o620, 0o602]) {
+          fs.chmodSync(paths.approvals, mode)
+          for (const attempt of [store.read, store.decide([subject], "rejected")])
+            assert.equal((yield* Effect.flip(Effect.asVoid(attempt))).reason, "untrusted_file", mode.toString(8))
+        }
+        assert.equal(fs.readFileSync(paths.approvals, "utf8"), before)
+        fs.chmodSync(paths.approvals, 0o644)
         assert.equal(decide(yield* store.read, question)._tag, "Approved")
       })
     )

@@ -5,6 +5,7 @@ import { SECOND_MS } from "../../base/Units.ts"
 import { Locations } from "../../config/Locations.ts"
 import { nameOf } from "../../config/ServerDeclaration.ts"
 import { type Finding, fine } from "../../doctor/Check.ts"
+import { checkApprovals } from "../../doctor/ApprovalCheck.ts"
 import { checkConfig } from "../../doctor/ConfigCheck.ts"
 import { checkPolicy } from "../../doctor/PolicyCheck.ts"
 import { checkPermission } from "../../doctor/PermissionCheck.ts"
@@ -41,6 +42,7 @@ const gather = Effect.gen(function* () {
     ...checkPolicy(facts.snapshot),
     ...checkPermission(facts.snapshot),
     ...(yield* checkWorkspace(facts.snapshot, yield* Locations)),
+    ...(yield* checkApprovals),
     checkSandbox(facts.snapshot.settings, yield* admission.sandbox(facts.snapshot)),
     ...servers.flat(),
     ...none

@@ -1,12 +1,13 @@
 /** `sigil mcp pending`: what the project wants to run, from where, with which variables, and what changed. */
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import { variablesOf } from "../../config/Expansion.ts"
 import { declarationFingerprint } from "../../config/Fingerprint.ts"
 import { placeInProject } from "../../config/ProjectIdentity.ts"
 import { nameOf, type ServerDeclaration } from "../../config/ServerDeclaration.ts"
 import { ApprovalStore } from "../../policy/ApprovalStore.ts"
 import { difference, keptOf, shownValue } from "../../policy/EntryDifference.ts"
-import { type Approvals, keyOf, leftOutOfAll } from "../../policy/ProjectApproval.ts"
+import { type Approvals, emptyApprovals, keyOf, leftOutOfAll } from "../../policy/ProjectApproval.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
 import type { Input } from "../commands/McpPending.ts"
 import type { Handler } from "../Handler.ts"
@@ -93,7 +94,9 @@ export const handler: Handler<Input> = ({ args }) =>
     return yield* Effect.gen(function* () {
       const output = yield* Output
       const { projectIdentity } = yield* snapshot
-      const stored = yield* Effect.flatMap(ApprovalStore, (store) => store.read)
+      const read = yield* Effect.flatMap(ApprovalStore, (store) => Effect.either(store.read))
+      const stored = Either.getOrElse(read, () => emptyApprovals)
+      if (Either.isLeft(read)) yield* output.note(`no stored decision counts: ${read.left.text} ${read.left.fix ?? ""}`)
       const wanted = args.name === undefined ? yield* rows : [yield* rowOf(args.name)]
       const declared = wanted.flatMap(({ entry, state }) =>
         entry._tag === "Valid" && (args.name !== undefined || state.state === "pending")

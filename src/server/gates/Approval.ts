@@ -1,6 +1,7 @@
 /** The decision of a person about an entry of a repository (spec section 4). */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import { declarationFingerprint } from "../../config/Fingerprint.ts"
 import { MANIFEST, manifestDigest } from "../../config/Plugins.ts"
 import { placeInProject } from "../../config/ProjectIdentity.ts"
@@ -42,8 +43,10 @@ export const approval =
           ? `scope ${declaration.scope} needs no approval`
           : "a plugin of your own needs no approval; its manifest is as it was read"
       const identity = state.facts.snapshot.projectIdentity
+      const read = yield* Effect.either(approvals.read)
+      const answers = Either.isRight(read) ? read.right : ProjectApproval.emptyApprovals
       const left = ProjectApproval.leftOutOfAll(declaration, identity)
-      const decision = decisionOf(yield* stored(approvals), declaration, identity)
+      const decision = decisionOf(answers, declaration, identity)
       switch (decision._tag) {
         case "Approved":
           return decision.why
@@ -58,16 +61,24 @@ export const approval =
         case "Pending":
           return yield* new AdmissionError({
             code: "SIGIL_PENDING_APPROVAL",
-            reason: decision.changed ? "changed_since_approval" : "never_decided",
+            reason: Either.isLeft(read)
+              ? "decisions_unusable"
+              : decision.changed
+                ? "changed_since_approval"
+                : "never_decided",
             text: [
-              decision.changed
-                ? `The server '${declaration.name}' changed since it was approved, so it is pending again.`
-                : `The server '${declaration.name}' is declared by ${declaredBy(declaration)} and has not been approved.`,
-              ...(left !== undefined && stored.approveAllProjects.includes(identity)
+              Either.isLeft(read)
+                ? `Whether the server '${declaration.name}' was approved is not known, so it is pending: ${read.left.text}`
+                : decision.changed
+                  ? `The server '${declaration.name}' changed since it was approved, so it is pending again.`
+                  : `The server '${declaration.name}' is declared by ${declaredBy(declaration)} and has not been approved.`,
+              ...(left !== undefined && answers.approveAllProjects.includes(identity)
                 ? [`'approve --all' of this project does not cover it: ${left}.`]
                 : [])
             ].join(" "),
-            fix: `Review it with 'sigil mcp pending ${declaration.name}', then run 'sigil mcp approve ${declaration.name}'.`,
+            fix: Either.isLeft(read)
+              ? read.left.fix
+              : `Review it with 'sigil mcp pending ${declaration.name}', then run 'sigil mcp approve ${declaration.name}'.`,
             where: located(declaration, "approval")
           })
       }
