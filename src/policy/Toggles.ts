@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import { Locations } from "../config/Locations.ts"
 import { readText, update } from "../platform/AtomicFile.ts"
 import type { FileError } from "../platform/FileError.ts"
+import { fileDamaged } from "../platform/FileFault.ts"
 
 /** The two lists of one project. */
 export interface ToggleState {
@@ -31,7 +32,7 @@ export class Toggles extends Context.Tag("sigil/policy/Toggles")<
   {
     /** The lists of a project; empty when the file is missing or damaged. */
     readonly read: (identity: string) => Effect.Effect<ToggleState, FileError>
-    /** Switches one server; the path of the file that was written. */
+    /** Switches one server; the path of the file that was written. A damaged file is kept, and fails. */
     readonly set: (identity: string, name: string, enabled: boolean) => Effect.Effect<string, FileError>
   }
 >() {}
@@ -63,7 +64,9 @@ export const layer: Layer.Layer<Toggles, never, Locations> = Layer.effect(
     set: (identity, name, enabled) => {
       const file = locations.mcpState(identity)
       return update(file, (text) =>
-        Effect.succeed(`${JSON.stringify(switched(parse(text), name, enabled), undefined, 2)}\n`)
+        text !== undefined && Option.isNone(decode(text))
+          ? fileDamaged(file, "the servers that are switched on and off")
+          : Effect.succeed(`${JSON.stringify(switched(parse(text), name, enabled), undefined, 2)}\n`)
       ).pipe(Effect.as(file))
     }
   }))

@@ -175,13 +175,15 @@ describe("Toggles", () => {
     )
   )
 
-  it.scopedLive("takes a damaged file for no switches", () =>
+  it.scopedLive("takes a damaged file for no switches, and keeps it", () =>
     withHome((paths) =>
       Effect.gen(function* () {
         const toggles = yield* Toggles.Toggles
         for (const text of ["{", '{"disabledMcpServers":"db"}', "7"]) {
           write(paths.mcpState(identity), text)
           assert.isUndefined(Toggles.stateOf(yield* toggles.read(identity), "db"), text)
+          assert.equal((yield* Effect.flip(toggles.set(identity, "db", false))).reason, "damaged")
+          assert.equal(fs.readFileSync(paths.mcpState(identity), "utf8"), text)
         }
       })
     )
