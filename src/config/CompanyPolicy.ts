@@ -6,7 +6,7 @@
  * position, because a person who is refused has to find the line. A key that nobody knows, or an entry without any
  * key, is a fault: what it was to guard is unknown, and whoever reads the file refuses every start.
  */
-import { FieldReader } from "./Fields.ts"
+import { deadText, FieldReader } from "./Fields.ts"
 import { childPath, type LocatedNode, type Position } from "./Located.ts"
 import { foundText, type Issue, type Issues, kindText } from "./Problem.ts"
 
@@ -71,6 +71,16 @@ const decodeEntry = (item: LocatedNode, field: string, reader: FieldReader): Rea
   const name = entry.text("name")
   const command = entry.strings("command")
   const url = entry.text("url")
+  for (const [key, text] of [
+    ["name", name],
+    ["url", url]
+  ] as const) {
+    const fault = text === undefined ? undefined : deadText(text)
+    if (fault !== undefined) entry.add(childPath(field, key), entry.take(key)?.value.at ?? item.at, fault)
+  }
+  // The arguments of a command are compared as they are, and white space may belong to one; the program is a name.
+  const program = command?.[0] === undefined ? undefined : deadText(command[0])
+  if (program !== undefined) entry.add(childPath(field, "command"), entry.take("command")?.value.at ?? item.at, program)
   entry.refuseUnused("an entry of mcpPolicy")
   if (command !== undefined && command.length === 0)
     entry.add(childPath(field, "command"), item.at, "the list is empty; expected the command and its arguments")

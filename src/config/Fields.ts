@@ -234,6 +234,17 @@ export class FieldReader {
   }
 }
 
+/**
+ * What would keep a name or pattern from ever matching what a person reads there: invisible characters (Unicode's Cf,
+ * such as U+200B), control characters, or white space around it.
+ */
+export const deadText = (text: string): string | undefined => {
+  const hidden = /[\p{Cf}\p{Cc}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/u.exec(text)?.[0]?.codePointAt(0)
+  if (hidden !== undefined)
+    return `the text holds the invisible character U+${hidden.toString(16).toUpperCase().padStart(4, "0")}, so it matches nothing; remove it`
+  return text.trim() === text ? undefined : "the text begins or ends with white space, so it matches nothing; remove it"
+}
+
 const nulFault = (text: string): string | undefined =>
   text.includes("\0") ? "the text holds a NUL character, which no program can be given" : undefined
 

@@ -7,7 +7,7 @@
  * of the table and not skipped, because it may be a deny.
  */
 import type { Where } from "../base/Failure.ts"
-import type { FieldReader } from "./Fields.ts"
+import { deadText, type FieldReader } from "./Fields.ts"
 import type { LocatedNode } from "./Located.ts"
 import type { Decision } from "./PermissionSettings.ts"
 import { kindText } from "./Problem.ts"
@@ -68,6 +68,8 @@ const texts = (reader: FieldReader, name: string, file: string) =>
       reader.add(field, node.at, `found ${kindText(node)}, expected a string; write it in quotes`)
       return []
     }
+    const fault = deadText(node.value)
+    if (fault !== undefined) reader.add(field, node.at, fault)
     return [{ text: node.value.trim(), at: node.at, where: { file, ...node.at, field } }]
   })
 

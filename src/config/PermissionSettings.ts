@@ -1,6 +1,6 @@
 /** `[permission]` of sigil.toml (R section 1.8): decoded here, decided in the policy room. */
 import type { Where } from "../base/Failure.ts"
-import { FieldReader } from "./Fields.ts"
+import { deadText, FieldReader } from "./Fields.ts"
 import { childPath, type LocatedNode, record } from "./Located.ts"
 import { kindText } from "./Problem.ts"
 
@@ -71,6 +71,14 @@ const tables = (reader: FieldReader, name: string): ReadonlyArray<FieldReader> =
 const decodeRule = (reader: FieldReader): PermissionRule => {
   const toolName = reader.text("tool_name")
   const subjectGlob = reader.text("subject_glob")
+  for (const [field, text] of [
+    ["tool_name", toolName],
+    ["subject_glob", subjectGlob]
+  ] as const) {
+    const fault = text === undefined ? undefined : deadText(text)
+    if (fault !== undefined)
+      reader.add(childPath(reader.path, field), reader.take(field)?.value.at ?? reader.object.at, fault)
+  }
   const mode = reader.choice("mode", decisions) ?? "ask"
   reader.refuseUnused("a permission rule")
   return {
@@ -98,7 +106,7 @@ const decodeTools = (reader: FieldReader): PermissionSettings["tools"] => {
   return record(
     inner.properties.flatMap((tool) => {
       const decision = tools.choiceIn(tool, decisions)
-      const fault = toolNameFault(tool.key)
+      const fault = deadText(tool.key) ?? toolNameFault(tool.key)
       if (fault !== undefined) {
         tools.add(tools.pathOf(tool), tool.at, fault)
         return []

@@ -6,13 +6,21 @@
  * listed one refuses every start (spec section 3).
  */
 import { distance } from "fastest-levenshtein"
+import { escapeLine } from "../base/Display.ts"
 import type { Where } from "../base/Failure.ts"
 import { SECOND_MS, DAY_MS } from "../base/Units.ts"
 import { type CompanyPolicy, decodeCompanyPolicy, policyFaults, policyRemarks } from "./CompanyPolicy.ts"
 import type { ConfigError } from "./ConfigError.ts"
 import { decodeExecution, defaultExecution, type ExecutionSettings } from "./ExecutionSettings.ts"
 import { FieldReader } from "./Fields.ts"
-import { deepDuplicate, duplicatesOf, type LocatedObject, type Position, propertyOf } from "./Located.ts"
+import {
+  deepDuplicate,
+  duplicatesOf,
+  type LocatedObject,
+  type LocatedProperty,
+  type Position,
+  propertyOf
+} from "./Located.ts"
 import { decodeSwitches, decodeToolSearch, type McpSwitches, unsupportedSwitches } from "./McpSwitches.ts"
 import { concernsLists, decodeLists, joinLists, listKeys, noLists, type PermissionLists } from "./PermissionLists.ts"
 import { decodePermission, defaultPermission, type Decision, type PermissionSettings } from "./PermissionSettings.ts"
@@ -25,9 +33,43 @@ const TOOL_TIMEOUT_MS = 30 * SECOND_MS
 /** Safety settings of settings.json; a key that only resembles one refuses every start. */
 const jsonSafetyKeys = ["mcp_policy", "policy_limits", ...listKeys] as const
 
-/** Whether a key is a safety key but for case and separators. */
-const resemblesSafety = (key: string): boolean => {
-  const plain = key.replace(/[^A-Za-z]/g, "").toLowerCase()
+/** What a safety setting of a host guards, and the words that say what may happen to it: together they make one. */
+const guarding = [
+  {
+    words: /deny|denied|denies|allow|forbid|block|restrict|prohibit|banned|reject|approv/,
+    things:
+      /mcp|tool|server|command|bash|shell|exec|network|domain|host|url|web|fetch|plugin|director|folder|path|file|env/
+  },
+  // These words stand in harmless keys, too.
+  { words: /disabl|exclu|black|white|requir|trust|confirm/, things: /mcp|tool|server|command|plugin/ }
+] as const
+/** These guard whatever stands beside them. */
+const guardingAlone =
+  /permission|polic(?:y|ies)|sandbox|approval|^(?:deny|denied|(?:dis)?allow(?:ed)?|forbid(?:den)?|block(?:ed)?)(?:list)?$/
+
+/** The letters of a key, without case; parts of a user interface are no tools. */
+const lettersOf = (key: string): string =>
+  key
+    .normalize("NFKC")
+    .replace(/[^\p{L}]/gu, "")
+    .toLowerCase()
+    .replace(/tool(?:tip|bar)/g, "")
+
+const guards = (key: string): boolean => {
+  const plain = lettersOf(key)
+  return guarding.some(({ things, words }) => words.test(plain) && things.test(plain))
+}
+
+/**
+ * Whether a key that nobody knows looks like a safety setting: one of ours but for case, separators and slips, or one
+ * in the words that hosts use for theirs. It would guard nothing here, so it must not be passed over.
+ */
+const resemblesSafety = ({ key, value }: LocatedProperty): boolean => {
+  const plain = lettersOf(key)
+  if (guardingAlone.test(plain) || guards(key)) return true
+  // Groups such as {"tools": {"exclude": […]}}; the names of variables below `env` are nobody's settings.
+  if (value.kind === "object" && key !== "env" && value.properties.some((inner) => guards(`${key}.${inner.key}`)))
+    return true
   return jsonSafetyKeys.some((name) => {
     const known = name.replaceAll("_", "")
     return known === plain || distance(known, plain) <= 3
@@ -186,14 +228,18 @@ export const decodeJsonSettings = (root: LocatedObject, file: string, base: Sett
   const mcpTable = reader.table("mcp")
   const switches = mcpTable === undefined ? {} : decodeSwitches(mcpTable)
   if (mcpTable !== undefined) remarks.push(...unsupportedSwitches(switches, mcpTable))
+  for (const { at, field, text } of issues)
+    if (field.startsWith("mcp.") && guards(field)) unsupportedSafety.push({ field, source: file, why: text, at })
   const toolSearch = decodeToolSearch(reader)
   const keepLoaded = reader.strings("tool_search_keep_loaded")
   for (const property of reader.unused()) {
-    if (resemblesSafety(property.key))
+    if (resemblesSafety(property))
       unsupportedSafety.push({
         field: property.key,
         source: file,
-        why: "it looks like a safety setting and is not spelled as one"
+        at: property.at,
+        why: "it looks like a safety setting and is not spelled as one",
+        fix: `Say it with mcpPolicy, policyLimits, permissions or allowedTools, and remove '${escapeLine(property.key)}'.`
       })
     remarks.push({
       field: reader.pathOf(property),

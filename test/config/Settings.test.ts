@@ -159,6 +159,79 @@ describe("settings of settings.json", () => {
       ["theme"]
     )
   })
+  const safety = [
+    "deniedTools",
+    "denied_tools",
+    "DENIEDTOOLS",
+    "deniedMcpServers",
+    "allowedMcpServers",
+    "disableAllMcp",
+    "disabledMcpjsonServers",
+    "disallowedTools",
+    "forbiddenServers",
+    "blockedDomains",
+    "restrictTools",
+    "mcp-allowlist",
+    "excludeTools",
+    "requireToolConfirmation",
+    "trustedServers",
+    "deny",
+    "denylist",
+    "permission",
+    "toolPermissions",
+    "permissionMode",
+    "approvalMode",
+    "sandbox"
+  ]
+  it.each(safety)("%s looks like a safety setting, so nothing may start", (key) => {
+    const { unsupportedSafety } = json(`{"${key}":["x"]}`)
+    assert.deepEqual(
+      unsupportedSafety.map(({ at, field }) => [field, at]),
+      [[key, { line: 1, column: 2 }]]
+    )
+    assert.include(unsupportedSafety[0]?.fix, "mcpPolicy")
+  })
+  it.each(['{"mcp":{"excluded":["x"]}}', '{"mcp":{"allowed":["x"]}}', '{"tools":{"exclude":["x"]}}'])(
+    "%s looks like a safety setting, so nothing may start",
+    (text) => assert.lengthOf(json(text).unsupportedSafety, 1)
+  )
+  it("harmless keys of S and of other hosts start what they did", () => {
+    const { faults, unsupportedSafety } = json(`{
+      "$schema": "x", "mcpServers": {}, "toolSearch": true, "toolSearchKeepLoaded": ["a"], "allowedTools": ["a"],
+      "permissions": {}, "mcpPolicy": {}, "policyLimits": {}, "mcp": {}, "theme": "x", "model": "x", "language": "x",
+      "env": { "ALLOW_X": "1", "DISABLE_TELEMETRY": "1" }, "hooks": { "PreToolUse": [] }, "disableTooltips": true,
+      "enableAllProjectMcpServers": true, "statusLine": { "command": "x" }, "disableTelemetry": true
+    }`)
+    assert.deepEqual([faults, unsupportedSafety], [[], []])
+  })
+
+  const zero = "\\u200b"
+  it.each([
+    [`{"mcpPolicy":{"deniedServers":[{"name":"a${zero}"}]}}`, "mcpPolicy.deniedServers[0].name", 40],
+    ['{"mcpPolicy":{"deniedServers":[{"name":" a"}]}}', "mcpPolicy.deniedServers[0].name", 40],
+    ['{"mcpPolicy":{"allowedServers":[{"url":"https://a/* "}]}}', "mcpPolicy.allowedServers[0].url", 40],
+    [`{"mcpPolicy":{"deniedServers":[{"command":["${zero}npx"]}]}}`, "mcpPolicy.deniedServers[0].command", 43],
+    [`{"permissions":{"deny":["mcp__a${zero}__b"]}}`, "permissions.deny[0]", 25],
+    ['{"permissions":{"deny":["mcp__a__b "]}}', "permissions.deny[0]", 25],
+    ['{"allowedTools":["mcp__a\\u2060__b"]}', "allowedTools[0]", 18]
+  ])("%s would never match, so nothing may start", (text, field, column) => {
+    const { unsupportedSafety } = json(text)
+    assert.deepEqual([unsupportedSafety[0]?.field, unsupportedSafety[0]?.at], [field, { line: 1, column }])
+  })
+  it.each([
+    '[permission.tools]\n"mcp__a__b\\u200B" = "deny"',
+    '[permission.tools]\n" mcp__a__b" = "deny"',
+    '[[permission.rules]]\ntool_name = "mcp__a\\u200B"\nmode = "deny"',
+    '[[permission.rules]]\nsubject_glob = "x "\nmode = "deny"'
+  ])("%j of sigil.toml would never match, so nothing may start", (text) => {
+    const { faults, unsupportedSafety } = toml(text)
+    assert.equal(faults[0]?.where?.line, 2)
+    assert.deepEqual(
+      unsupportedSafety.map(({ field }) => field),
+      ["permission"]
+    )
+  })
+
   it("a key twice is a fault", () => {
     assert.deepEqual(
       json('{"mcp":{},"mcp":{}}').faults.map(({ where }) => where?.column),
