@@ -6,7 +6,7 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { isInside } from "./ProjectIdentity.ts"
+import { isInside } from "../platform/Containment.ts"
 
 const rootTemplate = /\$\{PLUGIN_ROOT(?::-[^}]*)?\}/g
 

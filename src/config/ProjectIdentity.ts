@@ -8,6 +8,7 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { isInside } from "../platform/Containment.ts"
 
 /** Longest `.git`, `commondir` or `gitdir` file that is read, bytes. */
 const MAX_POINTER_BYTES = 64 * 1024
@@ -19,12 +20,6 @@ export const realPath = (target: string): string => {
   } catch {
     return path.resolve(target)
   }
-}
-
-/** Whether `inner` is `outer` or lies below it; both with links resolved. */
-export const isInside = (inner: string, outer: string): boolean => {
-  const relative = path.relative(outer, inner)
-  return relative === "" || (relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative))
 }
 
 /** The trimmed first line of a small file; `undefined` when there is none. */

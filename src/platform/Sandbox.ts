@@ -24,7 +24,8 @@ import { resolve } from "./Executable.ts"
 import { HostEnvironment } from "./HostEnvironment.ts"
 import type { Launcher } from "./Launcher.ts"
 import { isVisible, type Layout, layoutOf, type LayoutRequest, type Mount } from "./SandboxLayout.ts"
-import { trailOf, within } from "./SandboxPaths.ts"
+import { isInside } from "./Containment.ts"
+import { trailOf } from "./SandboxPaths.ts"
 import { type Proof, probeVariables, prove } from "./SandboxProbe.ts"
 
 /** Time for all attempts together; one takes some ten milliseconds. */
@@ -200,7 +201,7 @@ const probe = (host: Host, request: LayoutRequest): Effect.Effect<Receipt> =>
     /** A link that stands there counts like a file that does. */
     const byServers = (target: string): string | undefined => {
       const { links, real } = trailOf(target)
-      return places.find((place) => [real, ...links].some((one) => within(one, place)))
+      return places.find((place) => [real, ...links].some((one) => isInside(one, place)))
     }
     const trusted = searchPath
       .split(path.delimiter)

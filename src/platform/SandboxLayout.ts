@@ -16,7 +16,8 @@
 import * as Either from "effect/Either"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { type PathsFault, type PathsRequest, shownPaths, trailOf, within } from "./SandboxPaths.ts"
+import { isInside } from "./Containment.ts"
+import { type PathsFault, type PathsRequest, shownPaths, trailOf } from "./SandboxPaths.ts"
 
 /** Replaced by empty directories where they exist. */
 const hiddenPlaces = ["/home", "/root", "/run", "/var/run", "/tmp", "/var/tmp"]
@@ -58,7 +59,7 @@ export interface LayoutFault extends Omit<PathsFault, "reason"> {
 
 /** The mount that decides about a path; none means the read-only root. */
 export const mountAt = (mounts: ReadonlyArray<Mount>, target: string): Mount | undefined =>
-  mounts.findLast((mount) => within(target, mount.path))
+  mounts.findLast((mount) => isInside(target, mount.path))
 
 /** Whether a path of the host is the same path inside. */
 export const isVisible = (mounts: ReadonlyArray<Mount>, target: string): boolean => {
@@ -95,13 +96,13 @@ const existing = (targets: ReadonlyArray<string>): ReadonlyArray<string> => [
 /** Directories strictly between two, outermost first. */
 const between = (outer: string, inner: string): ReadonlyArray<string> => {
   const up = path.dirname(inner)
-  return up === outer || !within(up, outer) ? [] : [...between(outer, up), up]
+  return up === outer || !isInside(up, outer) ? [] : [...between(outer, up), up]
 }
 
 /** Directories above a covered one that a server could rename, and the cover with them. */
 const pinsFor = (mounts: ReadonlyArray<Mount>, covered: string): ReadonlyArray<string> => {
   const outermost = mounts
-    .filter(({ kind, path: place }) => kind === "write" && within(covered, place))
+    .filter(({ kind, path: place }) => kind === "write" && isInside(covered, place))
     .toSorted(byDepth)[0]
   if (outermost === undefined) return []
   return between(outermost.path, covered).filter(
@@ -125,9 +126,9 @@ export const layoutOf = (request: LayoutRequest): Either.Either<Layout, LayoutFa
   }
   // Programs expect the home directory and that of temporary files to be there, if empty.
   for (const place of existing([request.homeDirectory, ...request.temporary])) {
-    if (place === "/" || within(place, workspace) || !isDirectory(place)) continue
+    if (place === "/" || isInside(place, workspace) || !isDirectory(place)) continue
     if (!isVisible(mounts, place)) mounts.push({ kind: "directory", path: place })
-    else if (place !== home && !within(workspace, place)) mounts.push({ kind: "empty", path: place })
+    else if (place !== home && !isInside(workspace, place)) mounts.push({ kind: "empty", path: place })
   }
 
   const resolver = request.network === "shared" ? [RESOLVER, ...systemInRun] : systemInRun
@@ -151,7 +152,7 @@ export const layoutOf = (request: LayoutRequest): Either.Either<Layout, LayoutFa
     const { links, real } = trailOf(target)
     if (links.some((link) => isWritable(mounts, link))) return false
     // A hidden directory of sigil may hold something that is shown, such as the workspace.
-    const partly = back.some((mount) => within(mount.path, real))
+    const partly = back.some((mount) => isInside(mount.path, real))
     if (!partly && !isVisible(mounts, real)) return true
     if (kind === "cover_file" && isWritable(mounts, real)) return false
     if (kind === "cover" || realOf(target) !== undefined) mounts.push({ kind, path: real })

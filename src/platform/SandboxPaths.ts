@@ -12,15 +12,10 @@
 import * as Either from "effect/Either"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { isInside } from "./Containment.ts"
 
 /** As many as Linux follows. */
 const MAX_LINKS = 40
-
-/** Whether `inner` is `outer` or below it. */
-export const within = (inner: string, outer: string): boolean => {
-  const relative = path.relative(outer, inner)
-  return relative === "" || (relative !== ".." && !relative.startsWith("../") && !path.isAbsolute(relative))
-}
 
 /** Where a path leads. */
 export interface Trail {
@@ -128,7 +123,9 @@ export const shownPaths = (
     })
   }
   const home = trailOf(request.homeDirectory)
-  const wide = [workspace.real, cwd.real].find((place) => home.exists && home.real !== "/" && within(home.real, place))
+  const wide = [workspace.real, cwd.real].find(
+    (place) => home.exists && home.real !== "/" && isInside(home.real, place)
+  )
   if (workspace.real === "/" || (wide !== undefined && (wide !== "/" || wide === workspace.real)))
     return Either.left(tooWide(wide ?? workspace.real))
 
@@ -139,7 +136,7 @@ export const shownPaths = (
   const others = writable.map(({ real }) => real).filter((place) => place !== "/")
   const theirs = [workspace.real, ...others]
   const planted = (links: ReadonlyArray<string>, places: ReadonlyArray<string>): string | undefined =>
-    links.find((link) => places.some((place) => within(link, place)))
+    links.find((link) => places.some((place) => isInside(link, place)))
 
   const faultOf = (entry: Named): PathsFault | undefined => {
     const { field, links, real, written } = entry
@@ -161,7 +158,7 @@ export const shownPaths = (
     const elsewhere = planted(links, [workspace.real, ...others.filter((place) => place !== real)])
     const link = elsewhere ?? planted(links, [real])
     const whole =
-      links.length === 0 || elsewhere !== undefined ? undefined : hidden.find((place) => within(place, real))
+      links.length === 0 || elsewhere !== undefined ? undefined : hidden.find((place) => isInside(place, real))
     if (whole !== undefined) {
       return fault(
         "sandbox_too_wide",
@@ -177,8 +174,8 @@ export const shownPaths = (
       )
     }
     // In the workspace it needs no mount of its own, nor does a writable path in another one.
-    if (field === "execution.writable_paths" || (isOpen && within(real, workspace.real))) return undefined
-    const outer = others.find((place) => place !== real && within(real, place))
+    if (field === "execution.writable_paths" || (isOpen && isInside(real, workspace.real))) return undefined
+    const outer = others.find((place) => place !== real && isInside(real, place))
     return outer === undefined
       ? undefined
       : fault(
@@ -202,7 +199,7 @@ export const shownPaths = (
       "Start sigil in the real directory, or take that place out of writable_paths in [execution] of sigil.toml."
     )
   }
-  const outer = others.find((place) => place !== workspace.real && within(workspace.real, place))
+  const outer = others.find((place) => place !== workspace.real && isInside(workspace.real, place))
   if (!isOpen && outer !== undefined) {
     return unsafe(
       request.workspace,
@@ -211,7 +208,7 @@ export const shownPaths = (
     )
   }
   const turned = planted(cwd.links, theirs)
-  if (turned !== undefined && !theirs.some((place) => within(cwd.real, place))) {
+  if (turned !== undefined && !theirs.some((place) => isInside(cwd.real, place))) {
     return unsafe(
       request.cwd,
       `leads to '${cwd.real}' through the symbolic link '${turned}', and servers can write where that link stands`,
@@ -222,11 +219,11 @@ export const shownPaths = (
   const real = (entries: ReadonlyArray<Trail>): ReadonlyArray<string> =>
     entries.filter(({ exists }) => exists).map((entry) => entry.real)
   const places = [...new Set([...(isOpen ? [workspace.real] : []), ...real(writable)])]
-  const outermost = places.filter((place) => !places.some((other) => other !== place && within(place, other)))
+  const outermost = places.filter((place) => !places.some((other) => other !== place && isInside(place, other)))
   return Either.right({
     workspace: workspace.real,
     cwd: cwd.real,
-    readable: [...new Set(real(readable))].filter((place) => !outermost.some((other) => within(place, other))),
+    readable: [...new Set(real(readable))].filter((place) => !outermost.some((other) => isInside(place, other))),
     writable: outermost
   })
 }
