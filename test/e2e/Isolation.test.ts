@@ -2,7 +2,8 @@
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { inline, isAlive, makeProject, odd, type Project, type Ran, until } from "../support/Command.ts"
+import { inline, makeProject, odd, type Project, type Ran, until } from "../support/Command.ts"
+import { hidingServer, running } from "../support/HidingServer.ts"
 
 let project: Project & { readonly dispose: () => void }
 beforeEach(() => {
@@ -19,26 +20,11 @@ const companions: Array<string> = []
 
 const pidns = { isolation: "pidns" }
 
-/** Live processes whose command line holds the text. */
-const running = (text: string): ReadonlyArray<number> =>
-  (fs.existsSync("/proc") ? fs.readdirSync("/proc") : [])
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        return isAlive(pid) && fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(text)
-      } catch {
-        return false
-      }
-    })
-
-/** A server with a companion: double-forked, own session, empty environment, deaf to TERM. */
+/** A server whose companion is ended after the test, whatever became of it. */
 const hiding = (more: object = {}) => {
-  const seconds = `300.${Math.floor(Math.random() * 1e9)}`
+  const { args, command, seconds } = hidingServer()
   companions.push(seconds)
-  const companion = `(setsid env -i /bin/sh -c 'trap "" TERM; exec sleep "$0"' ${seconds} >/dev/null 2>&1 &)`
-  const args = ["-c", `${companion}; exec "$0" "$@"`, process.execPath, odd, "plain"]
-  return { seconds, config: inline("hiding", args, { command: "/bin/sh", ...more }) }
+  return { seconds, config: inline("hiding", args, { command, ...more }) }
 }
 
 /** Whether this system has PID namespaces, as sigil sees it. Where it has none the refusal is what a test gets. */

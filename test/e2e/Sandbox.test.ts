@@ -7,7 +7,8 @@ import * as fs from "node:fs"
 import * as net from "node:net"
 import * as path from "node:path"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { isAlive, makeProject, odd, type Project, type Ran, repository, until } from "../support/Command.ts"
+import { makeProject, type Project, type Ran, repository, until } from "../support/Command.ts"
+import { hidingServer, running } from "../support/HidingServer.ts"
 
 const servers = path.join(repository, "test", "support", "servers")
 const prying = path.join(servers, "prying.mjs")
@@ -191,22 +192,8 @@ describe("a server in the sandbox", () => {
 
   it("leaves no process, not even one that left session, group and environment", async () => {
     for (const signal of [undefined, "SIGKILL", "SIGTERM"] as const) {
-      const seconds = `300.${Math.floor(Math.random() * 1e9)}`
-      const running = (text: string = seconds): ReadonlyArray<number> =>
-        fs
-          .readdirSync("/proc")
-          .filter((name) => /^\d+$/.test(name))
-          .map(Number)
-          .filter((pid) => {
-            try {
-              return isAlive(pid) && fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(text)
-            } catch {
-              return false
-            }
-          })
-      const companion = `(setsid env -i /bin/sh -c 'trap "" TERM; exec sleep "$0"' ${seconds} >/dev/null 2>&1 &)`
-      const args = ["-c", `${companion}; exec "$0" "$@"`, process.execPath, odd, "plain"]
-      configured(sandbox, denied, ['command = "/bin/sh"', `args = ${JSON.stringify(args)}`])
+      const { args, command, seconds } = hidingServer()
+      configured(sandbox, denied, [`command = ${JSON.stringify(command)}`, `args = ${JSON.stringify(args)}`])
       if (signal === undefined) {
         const ran = await project.run(["mcp", "call", "prying", "echo"])
         if (refused(ran)) return
@@ -216,9 +203,9 @@ describe("a server in the sandbox", () => {
         await until("the companion started", () => running(`sleep\0${seconds}`).length === 1)
         started.child.kill(signal)
         await started.done
-        await until("every process is gone", () => running().length === 0)
+        await until("every process is gone", () => running(seconds).length === 0)
       }
-      assert.deepEqual(running(), [])
+      assert.deepEqual(running(seconds), [])
     }
   })
 
