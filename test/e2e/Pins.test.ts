@@ -168,3 +168,50 @@ describe("a pinned server", () => {
     assert.include(refused.stderr, "does not edit")
   })
 })
+
+describe("a pin in a plugin's manifest", () => {
+  it("binds the entry and the program's content, wherever the plugin lies", async () => {
+    identity("good 1.0.0")
+    const server = script(project.root)
+    const program = (text: string): string => `#!/bin/sh\n# ${text}\nexec "$@"\n`
+    const install = (home: string, launch: string, more = ""): string => {
+      const root = path.join(home, "plugins", "u")
+      fs.mkdirSync(root, { recursive: true })
+      fs.writeFileSync(path.join(root, "run"), program("first"), { mode: 0o755 })
+      const pinned = `transport_fingerprint = "${launch}"\nprotocol_version = "2025-11-25"\nserver_name = "good"\nserver_version = "1.0.0"`
+      const entry = `name = "s"\ntransport = "stdio"\ncommand = "./run"\nargs = ${JSON.stringify([process.execPath, server])}${more}`
+      fs.writeFileSync(
+        path.join(root, "plugin.toml"),
+        `id = "u"\n[[mcp_servers]]\n${entry}\n[mcp_servers.trust]\npin_version = true\n[mcp_servers.trust.pinned]\n${pinned}\n`
+      )
+      return root
+    }
+    const one = path.join(project.root, "one")
+    const other = path.join(project.root, "other")
+    const hello = (home: string) =>
+      project.document("error", ["mcp", "call", "plugin:u:s", "hello", "--yes"], { env: { SIGIL_HOME: home } })
+
+    install(one, `sha256:${"0".repeat(64)}`)
+    const refused = await hello(one)
+    assert.deepEqual([refused.code, refused.document.error.code, starts()], [4, "SIGIL_PIN_MISMATCH", 0])
+    assert.include(refused.document.error.fix, "manifest")
+    const observed = (refused.document.error.message.match(/sha256:[0-9a-f]{64}/g) ?? []).find(
+      (one) => !/0{64}/.test(one)
+    )
+    assert.isDefined(observed)
+
+    const ran = (home: string) =>
+      project.run(["mcp", "call", "plugin:u:s", "hello", "--yes"], { env: { SIGIL_HOME: home } })
+    install(one, observed)
+    assert.equal((await ran(one)).code, 0)
+    const root = install(other, observed)
+    assert.equal((await ran(other)).code, 0)
+    const before = starts()
+
+    fs.writeFileSync(path.join(root, "run"), program("second"), { mode: 0o755 })
+    assert.equal((await hello(other)).document.error.code, "SIGIL_PIN_MISMATCH")
+    install(other, observed, "\ntool_timeout_secs = 7")
+    assert.equal((await hello(other)).document.error.code, "SIGIL_PIN_MISMATCH")
+    assert.equal(starts(), before)
+  })
+})

@@ -7,7 +7,7 @@
 import * as Effect from "effect/Effect"
 import { createHash } from "node:crypto"
 import * as fs from "node:fs"
-import { type Launch, launchFingerprint } from "../../config/Fingerprint.ts"
+import { type Launch, launchFingerprint, pluginLaunchFingerprint } from "../../config/Fingerprint.ts"
 import type { ServerDeclaration, StdioEndpoint } from "../../config/ServerDeclaration.ts"
 import * as Pins from "../../policy/Pins.ts"
 import type { StdioPlan } from "../../transport/Transport.ts"
@@ -34,13 +34,22 @@ const realPath = (file: string): string => {
   }
 }
 
-/** The fingerprint of one launch (R section 3.4). */
+/**
+ * The fingerprint of one launch (R section 3.4). That of a plugin binds its entry and the program wherever they lie; the
+ * entry counts without its trust, which holds the pin itself.
+ */
 const fingerprintOf = (
+  { name, plugin, raw }: ServerDeclaration,
   endpoint: StdioEndpoint,
   plan: StdioPlan,
   grants: ReadonlyArray<string>
 ): Effect.Effect<string, NodeJS.ErrnoException> => {
   const path = realPath(plan.file)
+  if (plugin !== undefined) {
+    const { trust: _, ...entry } = raw
+    const projection = { declared_name: name, origin_kind: "plugin", entry }
+    return Effect.map(contentOf(path), (sha256) => pluginLaunchFingerprint(projection, sha256))
+  }
   const launch = (sha256: string): Launch => ({
     command: endpoint.command,
     args: endpoint.args,
@@ -64,7 +73,10 @@ export const mismatch = (
   code: "SIGIL_PIN_MISMATCH" as const,
   reason: operation === "initialize" ? "identity_pin" : "launch_pin",
   text: `The server '${declaration.name}' is not what was pinned: ${Pins.describe(found)}.`,
-  fix: `If you expected this, look at what changed and run 'sigil mcp pin ${declaration.name}'.`,
+  fix:
+    declaration.plugin === undefined
+      ? `If you expected this, look at what changed and run 'sigil mcp pin ${declaration.name}'.`
+      : "If you expected this, look at what changed and correct trust.pinned in the plugin's manifest.",
   where: { ...located(declaration, "pin_and_lock", "trust.pinned"), operation },
   details: { differences: found }
 })
@@ -79,7 +91,7 @@ export const pinAndLock: Gate = (state) =>
     const observing = state.facts.observePin === true
     const { endpoint } = declaration
     if ((pinned === undefined && !observing) || endpoint._tag !== "stdio") return "no pin and no lock file"
-    const observed = yield* fingerprintOf(endpoint, plan, environment.grants).pipe(
+    const observed = yield* fingerprintOf(declaration, endpoint, plan, environment.grants).pipe(
       Effect.mapError(
         (error) =>
           new AdmissionError({
