@@ -1,6 +1,7 @@
 /** Whoever makes a call: identity, who answers for it, where its progress goes. */
 import * as Effect from "effect/Effect"
 import type { Caps } from "../policy/Permission.ts"
+import type { Elicitor } from "../server/Elicitor.ts"
 import type { Progress } from "../server/Progress.ts"
 import type { Approver } from "./Approver.ts"
 
@@ -19,6 +20,8 @@ export interface Caller {
   /** Bounds of this caller's run that no rule widens, such as read-only planning. */
   readonly caps?: Caps
   readonly onProgress?: (progress: Progress) => void
+  /** Answers forms of servers; absent: nobody can. */
+  readonly elicitor?: Elicitor
 }
 
 /** Nobody can be asked. */

@@ -17,7 +17,7 @@ import { type ExitStatus, type ProcessTree, spawn } from "../platform/ProcessTre
 import { Reaper } from "../platform/Reaper.ts"
 import { type FramingFault, makeSplitter, MAX_FRAME_BYTES } from "../protocol/Framing.ts"
 import { makeStderrRing } from "./StderrRing.ts"
-import { type OpenRequest, type Receiver, Transport, type Wire, type WireEnd } from "./Transport.ts"
+import { noCarrier, type OpenRequest, type Receiver, Transport, type Wire, type WireEnd } from "./Transport.ts"
 import { TransportError } from "./TransportError.ts"
 
 /** stderr bytes allowed per operation and per idle minute (spec section 7). */
@@ -188,15 +188,17 @@ const makeWire = (tree: ProcessTree, clock: Clock.Clock): Wire => {
 const open = (request: OpenRequest) =>
   Effect.gen(function* () {
     const clock = yield* Effect.clock
+    const { plan } = request
+    if (plan._tag !== "stdio") return yield* noCarrier(request)
     const tree = yield* spawn({
-      file: request.plan.file,
-      argv0: request.plan.command,
-      args: request.plan.args,
-      cwd: request.plan.cwd,
-      env: request.plan.env,
+      file: plan.file,
+      argv0: plan.command,
+      args: plan.args,
+      cwd: plan.cwd,
+      env: plan.env,
       generation: request.generation,
-      graceMs: request.plan.graceMs,
-      ...(request.plan.launcher === undefined ? {} : { launcher: request.plan.launcher })
+      graceMs: plan.graceMs,
+      ...(plan.launcher === undefined ? {} : { launcher: plan.launcher })
     }).pipe(
       Effect.mapError(
         (error) =>

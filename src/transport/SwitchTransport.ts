@@ -20,7 +20,9 @@ export const layer = (servers: {
       const inProcess = MemoryTransport.make(servers)
       return Transport.of({
         open: (request) =>
-          request.plan.file === inProcessCommand(request.server) ? inProcess.open(request) : others.open(request)
+          request.plan._tag === "stdio" && request.plan.file === inProcessCommand(request.server)
+            ? inProcess.open(request)
+            : others.open(request)
       })
     })
   )

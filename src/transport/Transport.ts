@@ -7,12 +7,18 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import type { Code } from "../base/Codes.ts"
 import type { GenerationId } from "../base/Ids.ts"
+import type { RemoteTransport } from "../config/ServerDeclaration.ts"
+import type { DestinationRules } from "../net/DestinationRules.ts"
 import type { CleanupReport } from "../platform/CleanupReport.ts"
 import type { Launcher } from "../platform/Launcher.ts"
 import type { ExitStatus } from "../platform/ProcessTree.ts"
-import type { TransportError } from "./TransportError.ts"
+import type { ErrorObject, Id } from "../protocol/JsonRpc.ts"
+import type { Revision } from "../protocol/Revision.ts"
+import { TransportError } from "./TransportError.ts"
 
 /** A resolved stdio launch: what admission hands over after its gates. */
 export interface StdioPlan {
@@ -30,11 +36,32 @@ export interface StdioPlan {
   readonly launcher?: Launcher
 }
 
+/** A resolved remote endpoint: what admission hands over after its gates. Nothing was resolved or dialled yet. */
+export interface RemotePlan {
+  readonly _tag: "remote"
+  readonly transport: RemoteTransport
+  /** The expanded URL. */
+  readonly url: string
+  /** Headers of the entry with their values; names as written. */
+  readonly headers: ReadonlyArray<{
+    readonly name: string
+    readonly value: Redacted.Redacted<string>
+    /** Whether the value is a credential: it then travels to its own origin only, and never unencrypted. */
+    readonly credential: boolean
+  }>
+  readonly rules: DestinationRules
+  readonly proxyMode: "environment" | "direct"
+  readonly connectTimeoutMs: number
+}
+
+/** How one server is reached. */
+export type Plan = StdioPlan | RemotePlan
+
 /** What to open. */
 export interface OpenRequest {
   readonly server: string
   readonly generation: GenerationId
-  readonly plan: StdioPlan
+  readonly plan: Plan
 }
 
 /** Why a wire ended, as the transport saw it. The first cause wins (R section 4.5). */
@@ -55,10 +82,40 @@ export interface StderrView {
   readonly totalBytes: number
 }
 
+/** What a transport with a request of its own per message needs to know of one; streams ignore it. */
+export interface Outgoing {
+  /** Id of the request, or of the server's request that this answers; absent for a notification. */
+  readonly id?: Id
+  /** Absent for an answer. */
+  readonly method?: string
+  /** Headers that belong to this message, e.g. `Mcp-Method`. */
+  readonly headers?: { readonly [name: string]: string }
+}
+
+/** Why one request got no answer although the wire lives on. */
+export interface DeliveryFault {
+  readonly code: Code
+  readonly reason: string
+  /** One sentence, safe to show; it never repeats what a remote side wrote. */
+  readonly text: string
+  readonly fix?: string
+  /** `no`: it provably was not processed, so it may be sent again. */
+  readonly delivered: "no" | "unknown"
+  /** HTTP status, where one came. */
+  readonly status?: number
+  /** How long the server asks to be left alone. */
+  readonly retryAfterMs?: number
+  /** The JSON-RPC error of the body, where it was one. */
+  readonly error?: ErrorObject
+  readonly details?: { readonly [key: string]: unknown }
+}
+
 /** Takes what arrives. Called on the event loop, never concurrently. */
 export interface Receiver {
   /** One whole message as text, with its size on the wire. Return false to stop reading. */
   readonly message: (text: string, bytes: number) => boolean
+  /** One request will get no answer; the wire lives on. Only transports with a request of their own per message. */
+  readonly failed?: (id: Id, fault: DeliveryFault) => void
   /** The wire ended; called once. */
   readonly end: (end: WireEnd) => void
 }
@@ -68,10 +125,22 @@ export interface Wire {
   /** Starts delivery; messages that came before are kept. Called once. */
   readonly listen: (receiver: Receiver) => void
   /** Queues one message. False when the wire is closed. Larger than a frame may be: the caller checks. */
-  readonly send: (text: string) => boolean
-  /** Bytes queued and not yet taken by the peer. */
+  readonly send: (text: string, about?: Outgoing) => boolean
+  /**
+   * Nobody waits for the answer to this request any more: ends what would carry it. Absent where requests share one
+   * stream.
+   */
+  readonly abandon?: (id: Id) => void
+  /** The revision is agreed on; told once, before the first message that follows from it. */
+  readonly agreed?: (revision: Revision) => void
+  /** The session id of HTTP, once there is one. */
+  readonly session?: () => string | undefined
+  /** Bytes queued and not yet taken by the peer; 0 where each message has a request of its own. */
   readonly backlogBytes: () => number
-  /** Completes when the backlog is gone or the wire has ended. */
+  /**
+   * Completes when the backlog is gone or the wire has ended; where each message has a request of its own, when all
+   * notifications were taken.
+   */
   readonly drained: Effect.Effect<void>
   /** Ends the wire and everything behind it; idempotent, bounded, never fails. */
   readonly close: Effect.Effect<CleanupReport>
@@ -91,3 +160,14 @@ export class Transport extends Context.Tag("sigil/transport/Transport")<
     readonly open: (request: OpenRequest) => Effect.Effect<Wire, TransportError, Scope.Scope>
   }
 >() {}
+
+/** The failure of a transport that is handed a plan which is not for it: the composition lacks the right one. */
+export const noCarrier = (request: OpenRequest): TransportError =>
+  new TransportError({
+    code: "SIGIL_NOT_SUPPORTED",
+    reason: "no_transport",
+    text: `No transport of this composition reaches the server '${request.server}' (${
+      request.plan._tag === "remote" ? request.plan.transport : "stdio"
+    }).`,
+    where: { server: request.server, operation: "open" }
+  })

@@ -167,7 +167,8 @@ describe("servers as values", () => {
     Effect.gen(function* () {
       let seen: object | undefined
       const inProcess: MemoryTransport.MemoryServer = (link) => {
-        seen = link.request.plan.env
+        const { plan } = link.request
+        seen = plan._tag === "stdio" ? plan.env : undefined
         return says("value")(link)
       }
       const layer = Library.layerTest({ servers: { mine: { inProcess, ...allow } }, variables: { PATH: "/bin" } })

@@ -1,4 +1,5 @@
 /** A plugin counts as its manifest was read: a change is met before the start, in the wait for a turn, and by a reload. */
+import type { OpenRequest, StdioPlan } from "../../src/transport/Transport.ts"
 import { describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -24,6 +25,13 @@ const manifest = [
   'args = ["${PLUGIN_ROOT}/s.mjs"]',
   ""
 ].join("\n")
+
+/** The plan of the first process. */
+const launched = (opened: ReadonlyArray<{ readonly request: OpenRequest }>): StdioPlan => {
+  const plan = opened[0]?.request.plan
+  if (plan?._tag !== "stdio") throw new Error("nothing was launched")
+  return plan
+}
 
 /** A home with one plugin of the user's, over in-process servers. */
 const world = Effect.map(
@@ -84,8 +92,8 @@ describe("the manifest of a plugin", () => {
           )
           fs.writeFileSync(file, manifest)
           yield* registry.activate(SERVER)
-          assert.deepEqual(opened[0]?.request.plan.args, [path.join(base, ".sigil/plugins/p/s.mjs")])
-          assert.equal(opened[0]?.request.plan.cwd, path.join(base, ".sigil/plugins/p"))
+          assert.deepEqual(launched(opened).args, [path.join(base, ".sigil/plugins/p/s.mjs")])
+          assert.equal(launched(opened).cwd, path.join(base, ".sigil/plugins/p"))
         })
       )
       assert.lengthOf(opened, 1)
@@ -146,7 +154,7 @@ describe("missing_env", () => {
       assert.equal((yield* Effect.flip(run(ask, servers))).code, "SIGIL_MISSING_VARIABLE")
       fs.writeFileSync(path.join(base, ".sigil/sigil.toml"), '[mcp]\nmissing_env = "literal"\n')
       const generation = yield* run(ask, servers)
-      assert.deepEqual(opened[0]?.request.plan.args, ["${NOT_SET}"])
+      assert.deepEqual(launched(opened).args, ["${NOT_SET}"])
       assert.include(generation.warnings.join(), "NOT_SET")
     })
   )
