@@ -17,13 +17,16 @@ import { MIB } from "../base/Units.ts"
 import * as Codec from "../protocol/Codec.ts"
 import { isContentLengthHeader, MAX_FRAME_BYTES } from "../protocol/Framing.ts"
 import * as JsonRpc from "../protocol/JsonRpc.ts"
+import type { Revision } from "../protocol/Revision.ts"
+import { dress, type Standing, standardHeaders } from "../protocol/Stateless.ts"
 import { type ConnectionFacts, exchange, type Sending } from "../telemetry/Spans.ts"
 import { inject } from "../telemetry/TraceContext.ts"
-import type { Wire, WireEnd } from "../transport/Transport.ts"
+import type { DeliveryFault, Outgoing, Wire, WireEnd } from "../transport/Transport.ts"
 import * as Deadline from "./Deadline.ts"
 import type { ConnectionError, RemoteError } from "./ServerError.ts"
 import * as InboundWindow from "./InboundWindow.ts"
 import { noteOf, type Progress, tokenOf, redacted } from "./Progress.ts"
+import type { Asked, Asker, RequestOptions, ServerRequestHandler } from "./Request.ts"
 import * as RequestFault from "./RequestFault.ts"
 import { faultFor, type Terminal } from "./TerminalCause.ts"
 
@@ -38,31 +41,7 @@ const MAX_TIMEOUTS_IN_ROW = 2
 /** Answers to the server that may wait for it to read them; a server that asks without reading is cut off. */
 const MAX_UNREAD_ANSWER_BYTES = 8 * MIB
 
-/** How one request is made. */
-export interface RequestOptions {
-  /** Deadline in ms, the time in the queue included. */
-  readonly deadlineMs: number
-  /** Names the request in errors, e.g. `tools/call read_file`. */
-  readonly operation: string
-  readonly onProgress?: (progress: Progress) => void
-  /** The configuration field that sets the deadline; named by the timeout error. */
-  readonly deadlineField: string
-  /** The same with its unit, where the name does not tell it. */
-  readonly deadlineHint?: string
-  /** Whether an abandoned request is announced with `notifications/cancelled`; never for `initialize`. */
-  readonly cancellable?: boolean
-  /** Present: progress of this very request starts its deadline anew, up to this many ms in all. */
-  readonly idleMaxMs?: number
-  /** The field that sets `idleMaxMs`. */
-  readonly idleMaxField?: string
-  /** `keep`: a deadline never harms the connection, whatever the entry says, and is no sign of a bad one. */
-  readonly onTimeout?: "keep"
-  /** Of sigil's own accord: what the server says meanwhile is counted as if nothing were open. */
-  readonly background?: boolean
-}
-
-/** Answers one request of the server. Absent: -32601. */
-export type ServerRequestHandler = (params: JsonObject) => Effect.Effect<JsonObject, { code: number; message: string }>
+export type { Asked, Asker, RequestOptions, ServerRequestHandler } from "./Request.ts"
 
 /** What the connection does on events that are not answers. */
 export interface ConnectionOptions {
@@ -80,6 +59,8 @@ export interface ConnectionOptions {
   readonly onTimeout: "close" | "keep"
   /** The granted variable that is different now, if one is: checked before each write and each accepted message. */
   readonly changedVariable: () => string | undefined
+  /** What every request says of the host where a revision wants that. */
+  readonly standing: Standing
   /** What spans and measurements say of this connection. */
   readonly telemetry: ConnectionFacts
 }
@@ -114,8 +95,10 @@ export interface Connection {
   /** Completes when no request is open. */
   readonly idle: Effect.Effect<void>
   readonly oddities: Oddities
-  /** Whether JSON-RPC arrays are valid; set when the revision is known. */
-  batches: boolean
+  /** The revision that messages follow from now on. */
+  readonly agree: (revision: Revision) => void
+  /** Completes when what was sent without an answer to wait for has been taken. */
+  readonly flushed: Effect.Effect<void>
 }
 
 interface Pending {
@@ -125,6 +108,10 @@ interface Pending {
   readonly onProgress: ((progress: Progress) => void) | undefined
   /** Starts the deadline anew; absent when progress does not do that. */
   readonly extend: (() => void) | undefined
+  /** Whose request it is. */
+  readonly asker: Asker | undefined
+  /** Lets the deadline stand still; what it returns lets it go on. */
+  readonly pause: () => () => void
   progressAt: number
   latest: Progress | undefined
 }
@@ -148,7 +135,10 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
     let timeoutsInRow = 0
     let nextId = 1
     let terminal: Terminal | undefined
+    let revision: Revision | undefined
     const window = InboundWindow.make()
+    /** Requests that were given up and whose late answer nobody wonders about. */
+    const expectedLate = new Set<number>()
 
     const finish = (end: WireEnd, culprit?: string): void => {
       if (terminal !== undefined) return
@@ -182,15 +172,16 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       return false
     }
     /** The one way out: nothing is written once the connection is over or a grant is gone. */
-    const write = (text: string): boolean => terminal === undefined && isBound() && wire.send(text)
-    const reply = (text: string): void => {
+    const write = (text: string, about?: Outgoing): boolean =>
+      terminal === undefined && isBound() && wire.send(text, about)
+    const reply = (text: string, id: JsonRpc.Id, answers: string): void => {
       if (wire.backlogBytes() > MAX_UNREAD_ANSWER_BYTES) {
         const details = { limit_bytes: MAX_UNREAD_ANSWER_BYTES }
         const text = "The server sends requests and does not read the answers."
         finish({ reason: "backlog_limit", text, details }, suspect())
         return
       }
-      write(text)
+      write(text, { id, answers })
     }
     const odd = (warning?: string): void => {
       oddities.strayMessages += 1
@@ -223,10 +214,20 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       if (typeof id === "string") odd("An answer carried the request id as a string.")
       return [key, found]
     }
-    const answer = (id: JsonRpc.Id, bytes: number, outcome: Effect.Effect<JsonObject, RemoteError>): boolean => {
+    const answer = (
+      id: JsonRpc.Id,
+      bytes: number,
+      outcome: Effect.Effect<JsonObject, RemoteError>,
+      about?: JsonRpc.Id
+    ): boolean => {
       const found = findPending(id)
       if (found === undefined) {
-        odd("An answer named no open request.")
+        odd(expectedLate.delete(Number(id)) ? undefined : "An answer named no open request.")
+        return countMessage(bytes)
+      }
+      // What carries one request may only answer that one: nobody gets what was meant for another call.
+      if (about !== undefined && String(about) !== String(id)) {
+        odd("An answer came in place of another request's.")
         return countMessage(bytes)
       }
       const [key, waiting] = found
@@ -275,41 +276,77 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       )
       closedRequest()
     }
-    const onRequest = (id: JsonRpc.Id, method: string, params: JsonObject): void => {
-      if (method === "ping") {
-        reply(JsonRpc.result(id, {}))
+    /** What a request of the server belongs to: the call that carries it, else every open call, if one caller made all. */
+    const askedBy = (about: JsonRpc.Id | undefined): Asked => {
+      const one = about === undefined ? undefined : pending.get(Number(about))
+      const calls = one === undefined ? [...pending.values()].filter(({ asker }) => asker !== undefined) : [one]
+      const callers = new Set(calls.map(({ asker }) => asker?.identity))
+      const mine = callers.size === 1 ? calls : []
+      return {
+        asker: mine[0]?.asker,
+        fail: (error) => {
+          for (const [id, call] of pending) {
+            if (!mine.includes(call)) continue
+            pending.delete(id)
+            call.settle(Effect.fail(error))
+            giveUp(id, "input_required", true)
+          }
+          closedRequest()
+        },
+        unhurried: (effect) =>
+          Effect.acquireUseRelease(
+            Effect.sync(() => mine.map(({ pause }) => pause())),
+            () => effect,
+            (resumes) =>
+              Effect.sync(() => {
+                for (const resume of resumes) resume()
+              })
+          )
+      }
+    }
+    const onRequest = (id: JsonRpc.Id, method: string, params: JsonObject, about: JsonRpc.Id | undefined): void => {
+      if (method === "ping" && revision?.era !== "stateless") {
+        reply(JsonRpc.result(id, {}), id, method)
         return
       }
+      const refuse = (code: number, message: string): void => reply(JsonRpc.failure(id, code, message), id, method)
+      const decline = (): void => {
+        if (oddities.declined.size < 20) oddities.declined.add(cut(method, 128))
+      }
+      // A server of a stateless revision asks by its results; a request of its own is not answered (K section 9.8).
+      if (revision?.era === "stateless") return decline()
       const handler = options.handlers.get(method)
       if (handler === undefined) {
-        if (oddities.declined.size < 20) oddities.declined.add(cut(method, 128))
-        reply(JsonRpc.failure(id, JsonRpc.ErrorCode.methodNotFound, `Method not found: ${cut(method, 128)}`))
-        return
+        decline()
+        return refuse(JsonRpc.ErrorCode.methodNotFound, `Method not found: ${cut(method, 128)}`)
       }
       runtimeFork(
-        Effect.match(handler(params), {
-          onFailure: (error) => reply(JsonRpc.failure(id, error.code, error.message)),
-          onSuccess: (value) => reply(JsonRpc.result(id, value))
+        Effect.match(handler(params, askedBy(about)), {
+          onFailure: (error) => {
+            if (error.code === JsonRpc.ErrorCode.methodNotFound) decline()
+            refuse(error.code, error.message)
+          },
+          onSuccess: (value) => reply(JsonRpc.result(id, value), id, method)
         })
       )
     }
 
-    const take = (value: Json, bytes: number, inBatch: boolean): boolean => {
+    const take = (value: Json, bytes: number, inBatch: boolean, about: JsonRpc.Id | undefined): boolean => {
       const message = JsonRpc.classify(value)
       switch (message._tag) {
         case "Result":
-          return answer(message.id, bytes, Effect.succeed(message.result))
+          return answer(message.id, bytes, Effect.succeed(message.result), about)
         case "Error": {
           if (message.id === null) {
-            const only = pending.size === 1 ? pending.keys().next().value : undefined
+            const only = about ?? (pending.size === 1 ? pending.keys().next().value : undefined)
             if (only === undefined) {
               odd("An error named no request.")
               return countMessage(bytes)
             }
-            return answer(only, bytes, Effect.fail(fault(pending.get(only)?.operation, message.error)))
+            return answer(only, bytes, Effect.fail(fault(pending.get(Number(only))?.operation, message.error)))
           }
           const found = pending.get(Number(message.id))
-          return answer(message.id, bytes, Effect.fail(fault(found?.operation, message.error)))
+          return answer(message.id, bytes, Effect.fail(fault(found?.operation, message.error)), about)
         }
         case "Notification":
           if (message.method === "notifications/progress" && onProgress(message.params)) return true
@@ -318,17 +355,17 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
           return terminal === undefined
         case "Request":
           if (!countMessage(bytes)) return false
-          onRequest(message.id, message.method, message.params)
+          onRequest(message.id, message.method, message.params, about)
           return true
         case "Invalid":
           if (
             message.reason === "batch" &&
-            connection.batches &&
+            revision?.batches === true &&
             !inBatch &&
             Array.isArray(value) &&
             value.length > 0
           ) {
-            return value.every((item) => take(item, bytes / value.length, true))
+            return value.every((item) => take(item, bytes / value.length, true, about))
           }
           return invalid(
             "invalid_jsonrpc_envelope",
@@ -345,7 +382,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       oddities.noiseLines += 1
       return true
     }
-    const onMessage = (text: string, bytes: number): boolean => {
+    const onMessage = (text: string, bytes: number, about?: JsonRpc.Id): boolean => {
       if (terminal !== undefined || !isBound()) return false
       let value: Json
       try {
@@ -362,7 +399,37 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       }
       // Many programs log in JSON; what does not even claim to be JSON-RPC is noise like any other line.
       if (options.stdoutNoise === "skip" && !JsonRpc.claims(value) && isNoise()) return true
-      return take(value, bytes, false)
+      return take(value, bytes, false, about)
+    }
+    /** A request that the transport could not get answered. */
+    const onFailed = (id: JsonRpc.Id, undelivered: DeliveryFault): void => {
+      const found = findPending(id)
+      if (found === undefined) return
+      pending.delete(found[0])
+      const { operation } = found[1]
+      found[1].settle(
+        Effect.fail(
+          undelivered.error === undefined
+            ? RequestFault.undelivered(server, operation, undelivered)
+            : RequestFault.remote(
+                server,
+                operation,
+                { ...undelivered.error, message: options.redact(undelivered.error.message) },
+                undelivered.status
+              )
+        )
+      )
+      closedRequest()
+    }
+    /** Tells the server that nobody waits for a request any more. */
+    const giveUp = (id: number, reason: string, announced: boolean): void => {
+      // Over HTTP without sessions the closed stream says it, and nothing else may (K section 9.10).
+      const byClosing = revision?.era === "stateless" && wire.abandon !== undefined
+      if (announced && !byClosing)
+        write(JsonRpc.notification("notifications/cancelled", { requestId: id, reason }), {
+          method: "notifications/cancelled"
+        })
+      wire.abandon?.(id)
     }
 
     const send = (
@@ -376,18 +443,16 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
         deadlines,
         Math.min(given.deadlineMs, given.idleMaxMs ?? given.deadlineMs),
         () => RequestFault.timedOut(server, given, deadlines.now() - (sentAt ?? deadlines.now()), closesAfter(given)),
-        (settle, extend) => {
+        (settle, watch) => {
           if (terminal !== undefined) {
             settle(Effect.fail(faultFor(server, terminal, given.operation)))
             return () => undefined
           }
           const id = nextId++
           sending?.sent(id)
-          const text = JsonRpc.request(
-            id,
-            method,
-            given.onProgress === undefined && given.idleMaxMs === undefined ? params : withToken(params, id)
-          )
+          const tokened = given.onProgress === undefined && given.idleMaxMs === undefined ? params : withToken(params, id)
+          const whole = revision?.era === "stateless" ? dress(revision, tokened, options.standing, given) : tokened
+          const text = JsonRpc.request(id, method, whole)
           if (text.length * 3 > MAX_FRAME_BYTES && Buffer.byteLength(text) > MAX_FRAME_BYTES) {
             settle(Effect.fail(RequestFault.tooLarge(server, given)))
             return () => undefined
@@ -411,16 +476,29 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
             extend:
               idleMaxMs === undefined
                 ? undefined
-                : () => extend(Math.min(deadlines.now() + given.deadlineMs, begun + idleMaxMs)),
+                : () => watch.extend(Math.min(deadlines.now() + given.deadlineMs, begun + idleMaxMs)),
+            asker: given.asker,
+            pause: watch.pause,
             progressAt: Number.NEGATIVE_INFINITY,
             latest: undefined
           })
-          if (!wire.send(text)) finish({ reason: "write_failed", text: "The connection to the server is closed." })
+          const about =
+            wire.abandon === undefined
+              ? undefined
+              : {
+                  id,
+                  method,
+                  headers:
+                    revision?.era === "stateless"
+                      ? { ...standardHeaders(revision, method, params), ...given.headers }
+                      : (given.headers ?? noHeaders)
+                }
+          if (!wire.send(text, about))
+            finish({ reason: "write_failed", text: "The connection to the server is closed." })
           return (reason) => {
             pending.delete(id)
-            if (given.cancellable !== false) {
-              write(JsonRpc.notification("notifications/cancelled", { requestId: id, reason }))
-            }
+            if (given.quietLate === true && expectedLate.size < 100) expectedLate.add(id)
+            giveUp(id, reason, given.cancellable !== false)
             if (reason === "timeout") {
               const closes = closesAfter(given)
               if (given.onTimeout !== "keep") timeoutsInRow += 1
@@ -450,7 +528,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
             : send(method, traced, given, sending)
         }),
       notify: (method, params) => {
-        write(JsonRpc.notification(method, params))
+        write(JsonRpc.notification(method, params), { method })
       },
       end: (end) => finish(end),
       ended,
@@ -465,7 +543,11 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
         })
       }),
       oddities,
-      batches: false
+      agree: (agreed) => {
+        revision = agreed
+        wire.agreed?.(agreed)
+      },
+      flushed: wire.drained
     }
     /**
      * A peer that does not read must not make the host queue without end. The wait is part of the call: the rest of
@@ -482,9 +564,16 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       )
     }
 
-    wire.listen({ message: onMessage, end: (end) => finish(end, end.reason === "closed" ? undefined : suspect()) })
+    wire.listen({
+      message: onMessage,
+      failed: onFailed,
+      waits: (id) => pending.has(Number(id)),
+      end: (end) => finish(end, end.reason === "closed" ? undefined : suspect())
+    })
     return connection
   })
+
+const noHeaders: { readonly [name: string]: string } = {}
 
 const closedEnd: WireEnd = { reason: "closed", text: "The connection is closed." }
 

@@ -23,6 +23,8 @@ export interface Deadlines {
   readonly add: (ms: number, fire: () => void) => Entry
   /** Forgets a deadline; harmless when it already fired. */
   readonly remove: (entry: Entry) => void
+  /** Moves a deadline, in either direction; harmless when it already fired. */
+  readonly move: (entry: Entry, expiresAt: number) => void
   /** Milliseconds of the Clock, now. */
   readonly now: () => number
 }
@@ -74,15 +76,28 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
     },
     remove: (entry) => {
       entries.delete(entry)
+    },
+    move: (entry, expiresAt) => {
+      entry.expiresAt = expiresAt
+      if (!entries.has(entry) || expiresAt >= wakesAt) return
+      wakesAt = expiresAt
+      wake?.()
     }
   }
 })
 
+/** What an operation may do to its deadline. */
+export interface Watch {
+  /** Moves it to a later time, ms of the Clock; an earlier one changes nothing. */
+  readonly extend: (expiresAt: number) => void
+  /** Lets it stand still; what it returns lets it go on with the time that was left. Pauses may overlap. */
+  readonly pause: () => () => void
+}
+
 /**
  * Runs a callback-style operation inside a deadline.
  *
- * `start` begins the operation and returns what abandons it; the deadline can be moved back with `extend`, never
- * forward. It runs once; whichever comes first of its answer,
+ * `start` begins the operation and returns what abandons it. It runs once; whichever comes first of its answer,
  * the deadline and interruption wins, and the other two are dropped. On the deadline, and on interruption,
  * `abandon` is called with the reason before the effect ends.
  */
@@ -92,7 +107,7 @@ export const within = <A, E>(
   onTimeout: () => E,
   start: (
     settle: (answer: Effect.Effect<A, E>) => void,
-    extend: (expiresAt: number) => void
+    watch: Watch
   ) => (reason: "timeout" | "interrupted") => void
 ): Effect.Effect<A, E> =>
   Effect.async<A, E>((resume) => {
@@ -105,9 +120,27 @@ export const within = <A, E>(
       if (entry !== undefined) deadlines.remove(entry)
       resume(answer)
     }
-    abandon = start(settle, (expiresAt) => {
-      // The sweeper reads the time when it wakes; a later one needs no waking.
-      if (entry !== undefined && expiresAt > entry.expiresAt) entry.expiresAt = expiresAt
+    let pauses = 0
+    let left = 0
+    abandon = start(settle, {
+      extend: (expiresAt) => {
+        if (entry === undefined) return
+        if (pauses > 0) left = Math.max(left, expiresAt - deadlines.now())
+        // The sweeper reads the time when it wakes; a later one needs no waking.
+        else if (expiresAt > entry.expiresAt) entry.expiresAt = expiresAt
+      },
+      pause: () => {
+        let resumed = false
+        if (entry !== undefined && pauses++ === 0) {
+          left = entry.expiresAt - deadlines.now()
+          entry.expiresAt = Number.POSITIVE_INFINITY
+        }
+        return () => {
+          if (resumed) return
+          resumed = true
+          if (entry !== undefined && --pauses === 0) deadlines.move(entry, deadlines.now() + left)
+        }
+      }
     })
     if (settled) return undefined
     entry = deadlines.add(ms, () => {

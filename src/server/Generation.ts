@@ -46,12 +46,6 @@ import { ServerLog } from "./ServerLog.ts"
 import type { OpenKind } from "./ServerState.ts"
 import { explain } from "./StartDiagnosis.ts"
 
-/** What a server says of itself; self-reported, never a reason for a decision. */
-export interface ServerInfo {
-  readonly name: string
-  readonly version: string
-}
-
 /** A ready generation. */
 export interface Generation {
   readonly id: GenerationId
@@ -97,71 +91,6 @@ export interface OpenOptions {
 }
 
 type StartFailure = ConnectionError | RemoteError | TransportError | StartError | Refusal
-
-/** The handshake's outcome. */
-interface Handshake {
-  readonly revision: Revision
-  readonly info: ServerInfo
-  readonly capabilities: JsonObject
-  readonly instructions: string | undefined
-}
-
-/** A word of the server, hidden before it is cut: half of a secret would not be found. */
-const word = (value: Json | undefined, redact: (text: string) => string): string =>
-  typeof value === "string" ? cut(redact(value), 256) : "unknown"
-
-/** `initialize`, the version check, `notifications/initialized`. */
-const handshake = (
-  connection: Connection.Connection,
-  declaration: ServerDeclaration,
-  remaining: () => number,
-  redact: (text: string) => string
-): Effect.Effect<Handshake, StartFailure> =>
-  Effect.gen(function* () {
-    const server = declaration.name
-    const offered = declaration.protocol === "auto" ? Revisions.newest.version : declaration.protocol
-    const result = yield* connection.request(
-      "initialize",
-      {
-        protocolVersion: offered,
-        capabilities: { roots: { listChanged: true } },
-        clientInfo: { name: "sigil", version: VERSION }
-      },
-      {
-        deadlineMs: Math.max(1, remaining()),
-        operation: "initialize",
-        deadlineField: "startup_timeout_secs",
-        cancellable: false
-      }
-    )
-    const answered = own(result, "protocolVersion")
-    const revision = typeof answered === "string" ? Revisions.find(answered) : undefined
-    const refused = declaration.protocol !== "auto" && answered !== declaration.protocol
-    if (revision === undefined || refused) {
-      const shown = typeof answered === "string" ? `'${cut(redact(answered), 64)}'` : "no version"
-      return yield* new StartError({
-        code: "SIGIL_PROTOCOL_FAULT",
-        reason: "unsupported_protocol_version",
-        text: `The server '${server}' answered protocol version ${shown}; ${
-          refused ? `its entry demands ${declaration.protocol}` : `sigil speaks ${Revisions.versionsText}`
-        }.`,
-        where: { server, operation: "initialize", field: "protocolVersion" }
-      })
-    }
-    connection.batches = revision.batches
-    connection.notify("notifications/initialized")
-    const info = own(result, "serverInfo")
-    const capabilities = own(result, "capabilities")
-    const instructions = own(result, "instructions")
-    return {
-      revision,
-      info: isJsonObject(info)
-        ? { name: word(own(info, "name"), redact), version: word(own(info, "version"), redact) }
-        : { name: "unknown", version: "unknown" },
-      capabilities: isJsonObject(capabilities) ? capabilities : {},
-      instructions: typeof instructions === "string" ? redact(instructions) : undefined
-    }
-  })
 
 /** Opens a generation in the current scope. */
 export const open = (

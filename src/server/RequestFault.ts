@@ -9,7 +9,8 @@ import { isJsonObject, type Json, type JsonObject } from "../base/Json.ts"
 import { KIB } from "../base/Units.ts"
 import { MAX_FRAME_BYTES } from "../protocol/Framing.ts"
 import type { ErrorObject } from "../protocol/JsonRpc.ts"
-import type { RequestOptions } from "./Connection.ts"
+import type { DeliveryFault } from "../transport/Transport.ts"
+import type { RequestOptions } from "./Request.ts"
 import { ConnectionError, RemoteError } from "./ServerError.ts"
 
 /** What is shown of a server's error message: the bounds of a result (spec section 9). */
@@ -39,7 +40,7 @@ const bounded = (message: string): string => {
 }
 
 /** The server answered with a JSON-RPC error. The message is shown within bounds, its `data` only as a shape. */
-export const remote = (server: string, operation: string, error: ErrorObject): RemoteError => {
+export const remote = (server: string, operation: string, error: ErrorObject, status?: number): RemoteError => {
   const message = bounded(error.message)
   const truncated = message.length < error.message.length
   const lines = (text: string): number => text.split("\n").length
@@ -64,9 +65,11 @@ export const remote = (server: string, operation: string, error: ErrorObject): R
         limit_bytes: MAX_MESSAGE_BYTES,
         limit_lines: MAX_MESSAGE_LINES,
         ...(error.data === undefined ? {} : { data: shapeOf(error.data) })
-      }
+      },
+      ...(status === undefined ? {} : { http_status: status })
     },
-    rpcCode: error.code
+    rpcCode: error.code,
+    ...(error.data === undefined ? {} : { rpcData: error.data })
   })
 }
 
@@ -77,6 +80,24 @@ export const cancelled = (server: string, operation: string, reason: string): Co
     reason: "cancelled_by_server",
     text: `The server '${server}' cancelled '${operation}'${reason === "" ? "." : `: ${cut(reason, MAX_REASON)}`}`,
     where: { server, operation }
+  })
+
+/** The request got no answer, and the connection lives on (transports with a request of their own per message). */
+export const undelivered = (server: string, operation: string, fault: DeliveryFault): ConnectionError =>
+  new ConnectionError({
+    code: fault.code,
+    reason: fault.reason,
+    text: `'${operation}' on server '${server}' failed: ${fault.text}`,
+    ...(fault.fix === undefined ? {} : { fix: fault.fix }),
+    where: { server, operation },
+    details: {
+      connection_state: "open",
+      retryable: fault.delivered === "no",
+      delivered: fault.delivered,
+      ...(fault.status === undefined ? {} : { http_status: fault.status }),
+      ...(fault.retryAfterMs === undefined ? {} : { retry_after_ms: fault.retryAfterMs }),
+      ...fault.details
+    }
   })
 
 /** The request is larger than a frame may be; nothing was written. */

@@ -46,7 +46,9 @@ export class ConnectionError extends Schema.TaggedError<ConnectionError>("sigil/
 export class RemoteError extends Schema.TaggedError<RemoteError>("sigil/RemoteError")("RemoteError", {
   ...failureFields,
   /** The JSON-RPC error code of the server. */
-  rpcCode: Schema.Number
+  rpcCode: Schema.Number,
+  /** `data` of the error as it came; hostile, and never shown. */
+  rpcData: Schema.optional(Schema.Unknown)
 }) {
   override get message(): string {
     return this.text

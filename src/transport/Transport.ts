@@ -88,6 +88,8 @@ export interface Outgoing {
   readonly id?: Id
   /** Absent for an answer. */
   readonly method?: string
+  /** The method of the server's request that this answers. */
+  readonly answers?: string
   /** Headers that belong to this message, e.g. `Mcp-Method`. */
   readonly headers?: { readonly [name: string]: string }
 }
@@ -112,8 +114,13 @@ export interface DeliveryFault {
 
 /** Takes what arrives. Called on the event loop, never concurrently. */
 export interface Receiver {
-  /** One whole message as text, with its size on the wire. Return false to stop reading. */
-  readonly message: (text: string, bytes: number) => boolean
+  /**
+   * One whole message as text, with its size on the wire. `about`: the request whose own answer carried it, where
+   * requests have one. Return false to stop reading.
+   */
+  readonly message: (text: string, bytes: number, about?: Id) => boolean
+  /** Whether a request still waits for its answer. */
+  readonly waits?: (id: Id) => boolean
   /** One request will get no answer; the wire lives on. Only transports with a request of their own per message. */
   readonly failed?: (id: Id, fault: DeliveryFault) => void
   /** The wire ended; called once. */

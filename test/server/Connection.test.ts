@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { revision as batching } from "../../src/protocol/revisions/V2025_03_26.ts"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -182,7 +183,7 @@ describe("Connection", () => {
     Effect.gen(function* () {
       const { server, link } = silent()
       const connection = yield* connect(server)
-      connection.batches = true
+      connection.agree(batching)
       const fibers = yield* Effect.forEach([1, 2], () => Effect.fork(connection.request("x", {}, request("x"))))
       yield* settle
       link().sendText('[{"jsonrpc":"2.0","id":2,"result":{"n":2}},{"jsonrpc":"2.0","id":1,"result":{"n":1}}]')

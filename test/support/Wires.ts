@@ -25,6 +25,7 @@ export const connect = (server: MemoryTransport.MemoryServer, options: Partial<C
       stdoutNoise: "refuse",
       onTimeout: "close",
       changedVariable: () => undefined,
+      standing: { clientInfo: { name: "sigil", version: "0" }, capabilities: {} },
       telemetry: {
         server: "fake",
         generation: "g-1",

@@ -4,6 +4,8 @@ import type { Revision } from "../Revision.ts"
 /** Adapter of revision 2025-03-26. */
 export const revision: Revision = {
   version: "2025-03-26",
+  era: "handshake",
+  versionHeader: false,
   batches: true,
   declaresCompletions: true
 }

@@ -4,6 +4,8 @@ import type { Revision } from "../Revision.ts"
 /** Adapter of revision 2025-06-18. */
 export const revision: Revision = {
   version: "2025-06-18",
+  era: "handshake",
+  versionHeader: true,
   batches: false,
   declaresCompletions: true
 }

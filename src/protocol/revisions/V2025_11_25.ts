@@ -4,6 +4,8 @@ import type { Revision } from "../Revision.ts"
 /** Adapter of revision 2025-11-25. */
 export const revision: Revision = {
   version: "2025-11-25",
+  era: "handshake",
+  versionHeader: true,
   batches: false,
   declaresCompletions: true
 }

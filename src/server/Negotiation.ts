@@ -1,0 +1,263 @@
+/**
+ * Finding out what a server speaks, and agreeing on it (K sections 9.2 to 9.7).
+ *
+ * The era belongs to the server: a modern one is found by `server/discover`, everything else gets `initialize`. An
+ * answer that says nothing of the era (401, 403, a server fault, a dead network) fails the start instead of deciding
+ * it. Some servers die of a question they do not know, and some addresses speak HTTP with two endpoints: both want
+ * another connection, which the caller opens.
+ */
+import * as Effect from "effect/Effect"
+import { cut } from "../base/Cut.ts"
+import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
+import { SECOND_MS } from "../base/Units.ts"
+import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
+import type { Revision } from "../protocol/Revision.ts"
+import * as Revisions from "../protocol/Revisions.ts"
+import { MetaKey, type Standing } from "../protocol/Stateless.ts"
+import { HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./Asking.ts"
+import type { Connection } from "./Connection.ts"
+import type { Era } from "./EraStore.ts"
+import type { RequestOptions } from "./Request.ts"
+import { type ConnectionError, type RemoteError, StartError } from "./ServerError.ts"
+
+/** Longest wait for an answer to the probe over stdio, ms; a quarter of the budget when that is less (spec section 6). */
+export const PROBE_MS = 2 * SECOND_MS
+
+/** What a server says of itself; self-reported, never a reason for a decision. */
+export interface ServerInfo {
+  readonly name: string
+  readonly version: string
+}
+
+/** What was agreed on. */
+export interface Agreed {
+  readonly revision: Revision
+  readonly info: ServerInfo
+  readonly capabilities: JsonObject
+  readonly instructions: string | undefined
+}
+
+/** How finding out ended: with an agreement, or with the wish for another connection. */
+export type Outcome =
+  | { readonly _tag: "Agreed"; readonly agreed: Agreed; readonly era: Era }
+  | { readonly _tag: "Again"; readonly era: "handshake" | "sse" }
+
+/** What negotiation knows. */
+export interface Facts {
+  readonly declaration: ServerDeclaration
+  readonly connection: Connection
+  readonly standing: Standing
+  /** Capabilities for `initialize`. */
+  readonly capabilities: JsonObject
+  /** What carries the messages. */
+  readonly carrier: "stdio" | "streamable_http" | "other"
+  /** What is known or wanted beforehand; `undefined` to find out. */
+  readonly era: Era | undefined
+  /** Milliseconds of the start budget that are left. */
+  readonly remaining: () => number
+  readonly redact: (text: string) => string
+}
+
+type Fault = ConnectionError | RemoteError | StartError
+
+/** A word of the server, hidden before it is cut: half of a secret would not be found. */
+const word = (value: Json | undefined, redact: (text: string) => string): string =>
+  typeof value === "string" ? cut(redact(value), 256) : "unknown"
+
+const infoOf = (info: Json | undefined, redact: (text: string) => string): ServerInfo =>
+  isJsonObject(info)
+    ? { name: word(own(info, "name"), redact), version: word(own(info, "version"), redact) }
+    : { name: "unknown", version: "unknown" }
+
+const textOf = (value: Json | undefined, redact: (text: string) => string): string | undefined =>
+  typeof value === "string" ? redact(value) : undefined
+
+const objectOf = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {})
+
+/** Finds out and agrees. */
+export const negotiate = (facts: Facts): Effect.Effect<Outcome, Fault> => {
+  const { carrier, declaration } = facts
+  const wanted = declaration.protocol === "auto" ? undefined : Revisions.find(declaration.protocol)
+  const era = wanted === undefined ? facts.era : wanted.era
+  if (era === "sse") return handshake(facts, wanted)
+  if (era === "handshake" || (carrier === "other" && era !== "stateless")) return handshake(facts, wanted)
+  if (wanted !== undefined) {
+    return Effect.flatMap(discover(facts, facts.remaining()), (answer) =>
+      answer._tag === "Modern" ? Effect.succeed(answer.outcome) : Effect.fail(answer.failure)
+    )
+  }
+  return carrier === "stdio" ? probeStdio(facts) : probeHttp(facts)
+}
+
+/** What the answer to `server/discover` says. */
+type Discovered =
+  | { readonly _tag: "Modern"; readonly outcome: Outcome }
+  | { readonly _tag: "Other"; readonly failure: Fault }
+
+/** Asks in the stateless revision; once more when the server corrects the version. */
+const discover = (facts: Facts, deadlineMs: number): Effect.Effect<Discovered, Fault> => {
+  const { connection, redact } = facts
+  const options: RequestOptions = {
+    deadlineMs: Math.max(1, deadlineMs),
+    operation: "server/discover",
+    deadlineField: "startup_timeout_secs",
+    cancellable: false,
+    onTimeout: "keep",
+    quietLate: true
+  }
+  const ask = (revision: Revision, again: boolean): Effect.Effect<Discovered, Fault> => {
+    connection.agree(revision)
+    return connection.request("server/discover", {}, options).pipe(
+      Effect.matchEffect({
+        onSuccess: (result): Effect.Effect<Discovered, Fault> => {
+          const versions = own(result, "supportedVersions")
+          const agreed = Array.isArray(versions) ? Revisions.mutual(versions) : undefined
+          if (!Array.isArray(versions)) return Effect.succeed({ _tag: "Other", failure: noDiscovery(facts) })
+          if (agreed === undefined) {
+            const failure = noMutual(facts, versions)
+            const handshakes = Revisions.revisions.some(
+              ({ era, version }) => era === "handshake" && versions.includes(version)
+            )
+            return handshakes ? Effect.succeed({ _tag: "Other", failure }) : Effect.fail(failure)
+          }
+          connection.agree(agreed)
+          const meta = objectOf(own(result, "_meta"))
+          const outcome: Outcome = {
+            _tag: "Agreed",
+            era: "stateless",
+            agreed: {
+              revision: agreed,
+              info: infoOf(own(meta, MetaKey.serverInfo) ?? own(result, "serverInfo"), redact),
+              capabilities: objectOf(own(result, "capabilities")),
+              instructions: textOf(own(result, "instructions"), redact)
+            }
+          }
+          return Effect.succeed({ _tag: "Modern", outcome })
+        },
+        onFailure: (failure): Effect.Effect<Discovered, Fault> => {
+          if (failure._tag !== "RemoteError" || failure.rpcCode !== UNSUPPORTED_VERSION)
+            return Effect.succeed({ _tag: "Other", failure })
+          const data = failure.rpcData
+          const supported = isJsonObject(data) ? own(data, "supported") : undefined
+          const versions = Array.isArray(supported) ? supported : []
+          const mutual = Revisions.mutual(versions)
+          if (mutual !== undefined && !again) return ask(mutual, true)
+          return Effect.fail(noMutual(facts, versions))
+        }
+      })
+    )
+  }
+  return ask(Revisions.stateless, false)
+}
+
+/** Over stdio anything but a modern answer means a handshake; a server that died of the question is started once more. */
+const probeStdio = (facts: Facts): Effect.Effect<Outcome, Fault> =>
+  Effect.flatMap(
+    discover(facts, Math.min(PROBE_MS, facts.declaration.startupTimeoutMs / 4, facts.remaining())),
+    (answer): Effect.Effect<Outcome, Fault> => {
+      if (answer._tag === "Modern") return Effect.succeed(answer.outcome)
+      const end = facts.connection.terminal()?.end
+      if (end === undefined) return handshake(facts, undefined)
+      return mourned.has(end.reason)
+        ? Effect.succeed({ _tag: "Again", era: "handshake" })
+        : Effect.fail(answer.failure)
+    }
+  )
+
+/** Ends that a server may have brought upon itself by a question it did not know. */
+const mourned = new Set(["connection_closed", "stream_closed", "write_failed", "invalid_json", "invalid_jsonrpc_envelope"])
+
+/**
+ * Over HTTP the status says whether the answer is about the era at all. A server that keeps silent has half of the budget.
+ */
+const probeHttp = (facts: Facts): Effect.Effect<Outcome, Fault> =>
+  Effect.flatMap(discover(facts, facts.remaining() / 2), (answer): Effect.Effect<Outcome, Fault> => {
+    if (answer._tag === "Modern") return Effect.succeed(answer.outcome)
+    const { failure } = answer
+    if (facts.connection.terminal() !== undefined) return Effect.fail(failure)
+    if (failure._tag === "RemoteError") {
+      // A modern server that refuses something else than the version: it has to be told, not asked otherwise.
+      const modern = failure.rpcCode === HEADER_MISMATCH || failure.rpcCode === MISSING_CAPABILITY
+      return modern ? Effect.fail(failure) : initializeHttp(facts)
+    }
+    if (failure._tag === "StartError" || failure.code === "SIGIL_CALL_TIMEOUT") return initializeHttp(facts)
+    const status = failure.details?.["http_status"]
+    const passing = typeof status !== "number" ? failure.reason !== "unexpected_content_type" : status >= 500
+    const locked = status === 401 || status === 403 || status === 429
+    return passing || locked ? Effect.fail(failure) : initializeHttp(facts)
+  })
+
+/** `initialize` over one endpoint; an address that knows no such thing may have two (2024-11-05). */
+const initializeHttp = (facts: Facts): Effect.Effect<Outcome, Fault> =>
+  Effect.catchTag(handshake(facts, undefined), "ConnectionError", (failure) => {
+    const status = failure.details?.["http_status"]
+    return facts.connection.terminal() === undefined && (status === 400 || status === 404 || status === 405)
+      ? Effect.succeed<Outcome>({ _tag: "Again", era: "sse" })
+      : Effect.fail(failure)
+  })
+
+/** `initialize`, the version check, `notifications/initialized`. */
+const handshake = (facts: Facts, wanted: Revision | undefined): Effect.Effect<Outcome, Fault> =>
+  Effect.gen(function* () {
+    const { capabilities, connection, declaration, redact, remaining, standing } = facts
+    const offered = wanted ?? Revisions.newest
+    connection.agree(Revisions.unagreed)
+    const result = yield* connection.request(
+      "initialize",
+      { protocolVersion: offered.version, capabilities, clientInfo: standing.clientInfo },
+      {
+        deadlineMs: Math.max(1, remaining()),
+        operation: "initialize",
+        deadlineField: "startup_timeout_secs",
+        cancellable: false
+      }
+    )
+    const answered = own(result, "protocolVersion")
+    const revision = typeof answered === "string" ? Revisions.find(answered) : undefined
+    const refused = wanted !== undefined && answered !== wanted.version
+    if (revision === undefined || revision.era !== "handshake" || refused) {
+      const shown = typeof answered === "string" ? `'${cut(redact(answered), 64)}'` : "no version"
+      return yield* new StartError({
+        code: "SIGIL_PROTOCOL_FAULT",
+        reason: "unsupported_protocol_version",
+        text: `The server '${declaration.name}' answered protocol version ${shown}; ${
+          refused ? `its entry demands ${declaration.protocol}` : `sigil speaks ${Revisions.versionsText}`
+        }.`,
+        where: { server: declaration.name, operation: "initialize", field: "protocolVersion" }
+      })
+    }
+    connection.agree(revision)
+    connection.notify("notifications/initialized")
+    yield* connection.flushed
+    return {
+      _tag: "Agreed",
+      era: facts.era === "sse" ? "sse" : "handshake",
+      agreed: {
+        revision,
+        info: infoOf(own(result, "serverInfo"), redact),
+        capabilities: objectOf(own(result, "capabilities")),
+        instructions: textOf(own(result, "instructions"), redact)
+      }
+    } satisfies Outcome
+  })
+
+const noDiscovery = ({ declaration }: Facts): StartError =>
+  new StartError({
+    code: "SIGIL_PROTOCOL_FAULT",
+    reason: "invalid_discovery",
+    text: `The server '${declaration.name}' answered 'server/discover' without saying which versions it speaks.`,
+    where: { server: declaration.name, operation: "server/discover", field: "supportedVersions" }
+  })
+
+const noMutual = ({ declaration, redact }: Facts, versions: ReadonlyArray<unknown>): StartError => {
+  const shown = versions
+    .filter((version) => typeof version === "string")
+    .slice(0, 8)
+    .map((version) => cut(redact(version), 32))
+  return new StartError({
+    code: "SIGIL_PROTOCOL_FAULT",
+    reason: "unsupported_protocol_version",
+    text: `The server '${declaration.name}' speaks ${shown.length === 0 ? "no version that it names" : shown.join(", ")}; sigil speaks ${Revisions.versionsText}.`,
+    where: { server: declaration.name, operation: "server/discover", field: "supportedVersions" }
+  })
+}

@@ -1,0 +1,109 @@
+/**
+ * What a server may ask back, and who answers: roots, forms, sampling (spec section 6, K section 9.14).
+ *
+ * One answerer for both ways of asking: a request of the server in the handshake revisions, an entry of
+ * `input_required` in the stateless one. What is not declared is not answered (-32601). Roots and answers to forms are
+ * data that leaves, so they pass the secret gate of their server.
+ */
+import * as Effect from "effect/Effect"
+import type { JsonObject } from "../base/Json.ts"
+import { ErrorCode } from "../protocol/JsonRpc.ts"
+import type { Features } from "./ClientFeatures.ts"
+import type { Elicitation } from "./Elicitation.ts"
+import type { Asked, Asker, ServerRequestHandler } from "./Request.ts"
+import { ConnectionError } from "./ServerError.ts"
+
+/** What is known of the generation that asks. */
+export interface Facts {
+  readonly server: string
+  /** What the entry lets a remote server ask for; a local one may ask for everything. */
+  readonly allowed: ReadonlyArray<"roots" | "elicitation"> | "all"
+  readonly features: Features
+  /** Whether addresses may be shown for opening (`[mcp] elicitation_url`). */
+  readonly urlMode: boolean
+  readonly elicitation: Elicitation
+  readonly roots: ServerRequestHandler
+  readonly mayLeave: (value: JsonObject) => boolean
+}
+
+/** Answers one generation. */
+export interface ServerRequests {
+  /** By method, for servers that ask by requests. */
+  readonly handlers: ReadonlyMap<string, ServerRequestHandler>
+  /** Capabilities to declare: at the handshake with no asker, else in a request made for one. */
+  readonly capabilities: (era: "handshake" | "stateless", asker?: Asker) => JsonObject
+}
+
+const notFound = (method: string) => ({ code: ErrorCode.methodNotFound, message: `Method not found: ${method}` })
+
+/** Answers as far as the facts allow. */
+export const make = (facts: Facts): ServerRequests => {
+  const { allowed, elicitation, features, mayLeave, roots, server, urlMode } = facts
+  const offers = (name: "roots" | "elicitation"): boolean => allowed === "all" || allowed.includes(name)
+  const { sampling } = features
+  const handlers = new Map<string, ServerRequestHandler>()
+  if (offers("roots")) handlers.set("roots/list", roots)
+
+  const elicit: ServerRequestHandler = (params, asked: Asked) =>
+    asked.asker?.elicitor === undefined
+      ? Effect.fail(notFound("elicitation/create"))
+      : asked.unhurried(elicitation.answer(params, asked.asker.elicitor)).pipe(
+          Effect.catchTags({
+            Rejected: ({ code, message }) => Effect.fail({ code, message }),
+            Unanswered: ({ fields }) =>
+              Effect.sync((): JsonObject => {
+                asked.fail(unanswered(server, fields))
+                return { action: "cancel" }
+              }),
+            SecretBlocked: ({ fields }) =>
+              Effect.sync((): JsonObject => {
+                asked.fail(secretBlocked(server, fields))
+                return { action: "cancel" }
+              })
+          })
+        )
+  if (offers("elicitation") && features.forms) handlers.set("elicitation/create", elicit)
+  if (sampling !== undefined) {
+    handlers.set("sampling/createMessage", (params) =>
+      Effect.flatMap(sampling(params, { server }), (answer) =>
+        mayLeave(answer)
+          ? Effect.succeed(answer)
+          : Effect.fail({ code: -32000, message: "The answer may not be disclosed to this server." })
+      )
+    )
+  }
+
+  return {
+    handlers,
+    capabilities: (era, asker) => {
+      const forms = offers("elicitation") && (asker === undefined ? features.forms : asker.elicitor !== undefined)
+      const urls = urlMode && (asker === undefined ? features.urls : asker.elicitor?.url !== undefined)
+      return {
+        ...(offers("roots") ? { roots: era === "handshake" ? { listChanged: true } : {} } : {}),
+        ...(forms ? { elicitation: urls ? { form: {}, url: {} } : { form: {} } } : {}),
+        ...(sampling === undefined ? {} : { sampling: {} })
+      }
+    }
+  }
+}
+
+/** A form that nobody filled in ends its call. */
+const unanswered = (server: string, fields: ReadonlyArray<string>): ConnectionError =>
+  new ConnectionError({
+    code: "SIGIL_INPUT_REQUIRED",
+    reason: "form_unanswered",
+    text: `The server '${server}' asks for input that nobody gave: ${fields.join(", ")}.`,
+    fix: "Give the values with --answers FILE, or call from a terminal.",
+    where: { server, operation: "elicitation/create" },
+    details: { fields }
+  })
+
+/** An answer that would disclose a secret ends its call. */
+const secretBlocked = (server: string, fields: ReadonlyArray<string>): ConnectionError =>
+  new ConnectionError({
+    code: "SIGIL_SECRET_BLOCKED",
+    reason: "secret_in_form",
+    text: `An answer to the form of server '${server}' holds a secret that the server may not have: ${fields.join(", ")}. Nothing of it was sent.`,
+    where: { server, operation: "elicitation/create" },
+    details: { fields }
+  })
