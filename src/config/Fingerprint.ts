@@ -67,9 +67,44 @@ export const launchFingerprint = (launch: Launch): string => {
   )
 }
 
+/** What a remote server is dialled with, as far as the entry says it. */
+export interface RemoteLaunch {
+  readonly transport: string
+  /** As written, templates unexpanded. */
+  readonly url: string
+  /** Literal headers as written, templates unexpanded; a value is left out where it is itself a credential. */
+  readonly headers: ReadonlyArray<readonly [name: string, value: string | undefined]>
+  /** Header name to variable name. */
+  readonly envHeaders: { readonly [name: string]: string }
+  readonly bearerTokenEnvVar: string | undefined
+  readonly clientCapabilities: ReadonlyArray<string>
+}
+
+const byName = <A>(entries: ReadonlyArray<readonly [string, A]>): ReadonlyArray<readonly [string, A]> =>
+  entries.map(([name, value]) => [name.toLowerCase(), value] as const).toSorted(([a], [b]) => (a < b ? -1 : 1))
+
+/** Fingerprint of a remote launch (R section 3.4). No variable is read for it; names of headers count without case. */
+export const remoteLaunchFingerprint = (launch: RemoteLaunch): string =>
+  sha256(
+    canonicalize({
+      version: "sigil.mcp.transport-pin.v1",
+      transport: launch.transport,
+      url: URL.canParse(launch.url) && !launch.url.includes("${") ? new URL(launch.url).href : launch.url,
+      headers: byName(launch.headers).map(([name, value]) => [name, value ?? null]),
+      env_headers: byName(Object.entries(launch.envHeaders)),
+      bearer: launch.bearerTokenEnvVar ?? null,
+      client_capabilities: [...launch.clientCapabilities].sort()
+    })
+  )
+
 /**
  * Fingerprint of a launch out of a plugin (R section 3.4): the safe projection of its declaration and the program's
- * content. It names no path, so the same plugin has the same fingerprint on every machine.
+ * content; a remote server has none. It names no path, so the same plugin has the same fingerprint on every machine.
  */
-export const pluginLaunchFingerprint = (projection: JsonObject, executableSha256: string): string =>
-  sha256(canonicalize({ declaration: projection, executable: executableSha256 }))
+export const pluginLaunchFingerprint = (projection: JsonObject, executableSha256: string | undefined): string =>
+  sha256(
+    canonicalize({
+      declaration: projection,
+      ...(executableSha256 === undefined ? {} : { executable: executableSha256 })
+    })
+  )

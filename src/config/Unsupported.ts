@@ -14,11 +14,9 @@ const written = (declaration: Decoded, ...keys: ReadonlyArray<string>): boolean 
 
 /** Field as shown, and when a declaration uses it. */
 const missingFeatures: ReadonlyArray<readonly [field: string, used: (declaration: Decoded) => boolean]> = [
-  ["transport", ({ endpoint }) => endpoint._tag === "remote"],
   ["oauth", (declaration) => written(declaration, "oauth")],
   ["auth", (declaration) => written(declaration, "auth")],
   ["share", ({ share }) => share === "per_client"],
-  ["protocol", ({ protocol }) => protocol === "2026-07-28"],
   ["env_mode", ({ envMode }) => envMode === "inherit_all"]
 ]
 

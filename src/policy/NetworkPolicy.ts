@@ -1,5 +1,5 @@
 /**
- * The network policy of the run at the spawn boundary (R section 6.6): pure.
+ * The network policy of the run where a process is spawned or a remote server dialled (R sections 6.6, 8.10): pure.
  *
  * A process can always reach the network, so its effect is unknown, unless it runs in a sandbox that proved before the
  * spawn that there is none. `ask` needs somebody's yes for this very start, with a sandbox too: what is asked for is
@@ -35,6 +35,16 @@ export type SpawnVerdict =
         | "network_isolation_unavailable"
         | "process_isolation_unavailable"
         | "backend_receipt_invalid"
+      readonly why: string
+      readonly fix: string
+    }
+
+/** May a remote server be dialled? */
+export type DialVerdict =
+  | { readonly _tag: "Dial" }
+  | {
+      readonly _tag: "Refuse"
+      readonly reason: "network_denied" | "network_approval_required"
       readonly why: string
       readonly fix: string
     }
@@ -87,6 +97,28 @@ const lackOf = (confinement: Confinement): Extract<SpawnVerdict, { readonly _tag
         "the sandbox did not prove that it has no network.",
         `Update bubblewrap. ${wayOut}`
       )
+}
+
+/**
+ * Decides for one dial to a remote server (R section 8.10): the network is all that it is, so `deny` has no exception
+ * and `ask` needs somebody's yes.
+ */
+export const atDial = (mode: "allow" | "ask" | "deny", approved: boolean): DialVerdict => {
+  if (mode === "deny")
+    return {
+      _tag: "Refuse",
+      reason: "network_denied",
+      why: "it can be reached over the network only.",
+      fix: 'Set [web] network_mode = "allow" in sigil.toml.'
+    }
+  if (mode === "ask" && !approved)
+    return {
+      _tag: "Refuse",
+      reason: "network_approval_required",
+      why: "it is reached over the network, and nobody approved that for this start.",
+      fix: 'Set [web] network_mode = "allow" in sigil.toml.'
+    }
+  return { _tag: "Dial" }
 }
 
 /** Decides for one start. */

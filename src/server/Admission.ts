@@ -1,10 +1,10 @@
 /**
- * The gates between a declaration and a process, in the order of spec section 3.
+ * The gates between a declaration and a process or a socket, in the order of spec section 3.
  *
  * Each gate is one function with a typed refusal. `admit` runs them until one refuses; `explain` runs the same
  * list and reports each verdict. Nothing here starts a server (asking whether the system has PID namespaces or a
  * sandbox runs `unshare` or `bwrap` once, where one is wanted), and a refusal leaves nothing behind. They run again
- * for every generation. No other code may build a launch plan.
+ * for every generation. No other code may build a plan.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -22,11 +22,13 @@ import { ApprovalStore } from "../policy/ApprovalStore.ts"
 import * as ProjectApproval from "../policy/ProjectApproval.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import { Toggles } from "../policy/Toggles.ts"
-import type { StdioPlan } from "../transport/Transport.ts"
+import type { Plan } from "../transport/Transport.ts"
 import { secretsOf } from "./ChildEnvironment.ts"
+import { ClientFeatures, type Features } from "./ClientFeatures.ts"
 import { hideInRefusal } from "./gates/HideInRefusal.ts"
 import { approval, decisionOf, stored } from "./gates/Approval.ts"
 import { type Confine, makeConfine } from "./gates/Confine.ts"
+import { credential } from "./gates/Credential.ts"
 import { companyLimit } from "./gates/CompanyLimit.ts"
 import { declaration } from "./gates/Declaration.ts"
 import { enabled } from "./gates/Enabled.ts"
@@ -43,20 +45,20 @@ import type { ProcessCoverage } from "./ProcessCoverage.ts"
 
 export { type GateName, gateNames, type Refusal, type RunFacts } from "./gates/Gate.ts"
 
-/** A server that passed every gate: what to launch, and what must never be shown. */
+/** A server that passed every gate: what to launch or dial, and what must never be shown. */
 export interface Admitted {
   readonly declaration: ServerDeclaration
-  readonly plan: StdioPlan
+  readonly plan: Plan
   /** Root that the server works in and is told of. */
   readonly workspace: string
-  /** Values that go into the redactor before the process exists. */
+  /** Values that go into the redactor before there is a process or a socket. */
   readonly secrets: ReadonlyArray<string>
   readonly grants: ReadonlyArray<string>
   /** Fingerprint of the launch, where a pin needs it. */
   readonly launchFingerprint?: string
   /** Whether the identity has to be the pinned one. */
   readonly comparePin: boolean
-  /** The variables that were passed on, as they are now; asked before every message (spec section 7). */
+  /** The variables that were passed on, in headers too, as they are now; asked before every message (spec section 7). */
   readonly environment: LiveEnvironment
   /** What confines the process; absent where none is started. */
   readonly coverage?: ProcessCoverage
@@ -102,7 +104,8 @@ const makeGates = (
   approvals: Context.Tag.Service<typeof ApprovalStore>,
   toggles: Context.Tag.Service<typeof Toggles>,
   pidNamespace: Context.Tag.Service<typeof PidNamespace>,
-  confine: Confine
+  confine: Confine,
+  features: Features
 ): ReadonlyArray<readonly [GateName, Gate]> => [
   ["declaration", declaration],
   ["company_limit", companyLimit],
@@ -115,7 +118,7 @@ const makeGates = (
   ["grants", grants(host)],
   ["executable", executable(host, pidNamespace)],
   ["pin_and_lock", pinAndLock],
-  ["credential", () => Effect.succeed("no credential is needed")]
+  ["credential", credential(features)]
 ]
 
 /** What the gates ask. */
@@ -131,7 +134,8 @@ export const layer: Layer.Layer<Admission, never, Needs> = Layer.effect(
     const bind = makeBinder(host)
     const confirm = approval(approvals)
     const confine = makeConfine(host, yield* Locations, yield* Sandboxes)
-    const gates = makeGates(host, secrets, approvals, yield* Toggles, yield* PidNamespace, confine)
+    const features = yield* ClientFeatures
+    const gates = makeGates(host, secrets, approvals, yield* Toggles, yield* PidNamespace, confine, features)
     return {
       know: (snapshot) =>
         Effect.gen(function* () {

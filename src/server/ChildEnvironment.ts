@@ -110,10 +110,10 @@ export const build = (
 }
 
 /** A literal value under such a name is treated as a secret even when it was written into the file. */
-const looksSecret = (name: string): boolean => /key|token|secret|passw|credential|auth/i.test(name)
+export const looksSecret = (name: string): boolean => /key|token|secret|passw|credential|auth/i.test(name)
 
-/** What a header says after the name of its scheme, such as `Bearer`. */
-const credentialOf = (header: string): ReadonlyArray<string> => {
+/** The value of a header, and what it says after the name of a scheme such as `Bearer`. */
+export const credentialOf = (header: string): ReadonlyArray<string> => {
   const said = /^[A-Za-z-]+ +(\S+)$/.exec(header)?.[1]
   return said === undefined ? [header] : [header, said]
 }

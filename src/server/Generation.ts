@@ -135,10 +135,11 @@ export const open = (
               server,
               phase,
               status,
+              processKind: admitted.plan._tag === "remote" ? "mcp_remote" : "mcp_stdio",
               code,
               generation: id,
               safeMetadata: {
-                mcp_process_class: "mcp_stdio",
+                mcp_process_class: admitted.plan._tag === "remote" ? "mcp_remote" : "mcp_stdio",
                 ...(admitted.coverage?.metadata ?? { mcp_process_coverage: "unsupported" }),
                 mcp_environment_policy: "isolated",
                 mcp_environment_grant_names: admitted.grants.join(","),
@@ -196,7 +197,15 @@ export const open = (
         const connection = yield* Connection.make(wire, {
           server,
           handlers: new Map([
-            ["roots/list", Roots.handler(admitted.workspace, admitted.plan.args, mayLeave, () => pending.end?.())]
+            [
+              "roots/list",
+              Roots.handler(
+                admitted.workspace,
+                admitted.plan._tag === "stdio" ? admitted.plan.args : [],
+                mayLeave,
+                () => pending.end?.()
+              )
+            ]
           ]),
           onNotification: notices.take,
           mayLeave,
@@ -318,7 +327,7 @@ const startError = (
   const server = admitted.declaration.name
   const stderr = secrets.redactText(wire?.stderr().text ?? "")
   const timedOut = failure.code === "SIGIL_CALL_TIMEOUT"
-  const help = explain(stderr, Object.keys(admitted.plan.env), host.names())
+  const help = explain(stderr, admitted.plan._tag === "stdio" ? Object.keys(admitted.plan.env) : [], host.names())
   const code = timedOut
     ? "SIGIL_START_TIMEOUT"
     : failure.code === "SIGIL_CONNECTION_LOST" || failure.code === "SIGIL_REMOTE_ERROR"

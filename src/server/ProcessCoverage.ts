@@ -59,6 +59,16 @@ export const outside = (facts: NetworkFacts, pidNamespace: boolean): ProcessCove
   }
 })
 
+/** A remote server: no process of this machine, so nothing here confines it (R section 11.1). */
+export const external = (facts: NetworkFacts): ProcessCoverage => ({
+  label: externalLabel,
+  networkEffect: "unknown",
+  metadata: { mcp_process_coverage: "external_mcp", ...policyMetadata(facts, "unknown") }
+})
+
+/** What is said of every remote server. */
+export const externalLabel = "external MCP; local sandbox does not apply"
+
 /** Inside a sandbox that was tried. */
 export const sandboxed = (facts: NetworkFacts, sandbox: Sandbox.Sandbox): ProcessCoverage => {
   const effect = effectOf(confinementOf(sandbox))

@@ -5,6 +5,7 @@ import { Configuration } from "../../src/config/Configuration.ts"
 import type { ServerDeclaration } from "../../src/config/ServerDeclaration.ts"
 import type { Receipt } from "../../src/platform/PidNamespace.ts"
 import { Admission } from "../../src/server/Admission.ts"
+import type { Plan } from "../../src/transport/Transport.ts"
 import { declared, withFakes } from "../support/FakeRuntime.ts"
 
 const available: Receipt = {
@@ -25,6 +26,8 @@ const admitted = (more: Partial<ServerDeclaration>, pidNamespace?: Receipt) => {
   }).pipe(withFakes({ servers: {}, entries: [entry], ...(pidNamespace === undefined ? {} : { pidNamespace }) }))
 }
 
+const launcherOf = (plan: Plan) => (plan._tag === "stdio" ? plan.launcher : undefined)
+
 /** What a refusal says. */
 const refusal = (more: Partial<ServerDeclaration>, pidNamespace?: Receipt) =>
   Effect.map(admitted(more, pidNamespace), ({ outcome, verdict }) => {
@@ -39,7 +42,7 @@ describe("the executable gate", () => {
     Effect.gen(function* () {
       const { outcome, verdict } = yield* admitted({ isolation: "pidns" }, available)
       if (outcome._tag === "Left") return assert.fail(outcome.left.text)
-      assert.deepEqual(outcome.right.plan.launcher, available.launcher)
+      assert.deepEqual(launcherOf(outcome.right.plan), available.launcher)
       assert.equal(verdict?.why, `${process.execPath}, in a PID namespace of its own`)
     })
   )
@@ -48,7 +51,7 @@ describe("the executable gate", () => {
     Effect.gen(function* () {
       const { outcome, verdict } = yield* admitted({ isolation: "none" }, available)
       if (outcome._tag === "Left") return assert.fail(outcome.left.text)
-      assert.isUndefined(outcome.right.plan.launcher)
+      assert.isUndefined(launcherOf(outcome.right.plan))
       assert.equal(verdict?.why, process.execPath)
     })
   )

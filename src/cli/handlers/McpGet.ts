@@ -5,7 +5,7 @@ import { declarationFingerprint, environmentFingerprint } from "../../config/Fin
 import type { ServerDeclaration } from "../../config/ServerDeclaration.ts"
 import type { Settings } from "../../config/Settings.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
-import { wanted } from "../../server/ProcessCoverage.ts"
+import { externalLabel, wanted } from "../../server/ProcessCoverage.ts"
 import type { Input } from "../commands/McpGet.ts"
 import type { Handler } from "../Handler.ts"
 import { Output } from "../Output.ts"
@@ -61,7 +61,7 @@ const declarationDocument = (declaration: ServerDeclaration): JsonObject => {
 /** What is to confine the process; whether it can is said by the state. */
 const coverageOf = (declaration: ServerDeclaration, { execution, networkMode }: Settings): string =>
   declaration.endpoint._tag === "remote"
-    ? "external MCP; local sandbox does not apply"
+    ? externalLabel
     : wanted(execution, networkMode, declaration.isolation === "pidns")
 
 const effectiveDocument = (declaration: ServerDeclaration, coverage: string) => ({

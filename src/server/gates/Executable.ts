@@ -1,4 +1,4 @@
-/** What exactly would be started: the program, where, and inside which isolation. */
+/** What exactly would be started or called: the program, where, and inside which isolation; or the address. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
@@ -12,9 +12,10 @@ import { describe, type Launcher, type PidNamespace } from "../../platform/PidNa
 import * as Sandbox from "../../platform/Sandbox.ts"
 import * as ProcessCoverage from "../ProcessCoverage.ts"
 import { AdmissionError } from "../ServerError.ts"
-import { type Gate, known, located, stdioOnly, workingDirectory } from "./Gate.ts"
+import { type Gate, known, located, workingDirectory } from "./Gate.ts"
+import { remotePlan } from "./RemotePlan.ts"
 
-/** Finds the program and makes the launch plan; no other code may make one. */
+/** Finds the program, or checks the address, and makes the plan; no other code may make one. */
 export const executable =
   (host: Context.Tag.Service<typeof HostEnvironment>, pidNamespace: Context.Tag.Service<typeof PidNamespace>): Gate =>
   (state) =>
@@ -22,7 +23,8 @@ export const executable =
       const declaration = yield* known(state.declaration, "executable")
       const expanded = yield* known(state.expanded, "executable")
       const environment = yield* known(state.environment, "executable")
-      const endpoint = yield* stdioOnly(declaration, expanded)
+      const { endpoint } = expanded
+      if (endpoint._tag === "remote") return yield* remotePlan(state, declaration, endpoint)
       const cwd = workingDirectory(declaration, endpoint, state.facts.snapshot)
       if (declaration.inProcess === true) {
         if (declaration.isolation === "pidns") {

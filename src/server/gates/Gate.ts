@@ -12,10 +12,10 @@ import type { ConfigSnapshot } from "../../config/Configuration.ts"
 import type { ExpandedEndpoint } from "../../config/Expansion.ts"
 import type { Entry, ServerDeclaration, StdioEndpoint } from "../../config/ServerDeclaration.ts"
 import type { Receipt } from "../../platform/Sandbox.ts"
-import type { StdioPlan } from "../../transport/Transport.ts"
+import type { Plan, RemotePlan } from "../../transport/Transport.ts"
 import type { ChildEnvironment } from "../ChildEnvironment.ts"
 import type { ProcessCoverage } from "../ProcessCoverage.ts"
-import { AdmissionError } from "../ServerError.ts"
+import type { AdmissionError } from "../ServerError.ts"
 
 /** The gates in order. */
 export const gateNames = [
@@ -53,11 +53,14 @@ export interface State {
   readonly facts: RunFacts
   declaration?: ServerDeclaration
   expanded?: ExpandedEndpoint
+  /** What the server gets of the host's environment; for a remote one its `variables` are empty. */
   environment?: ChildEnvironment
+  /** Headers of a remote server. */
+  headers?: RemotePlan["headers"]
   cwd?: string
   /** What the system says to the sandbox; absent where the settings ask for none. */
   sandbox?: Receipt
-  plan?: StdioPlan
+  plan?: Plan
   /** Made where a pin needs it (R section 3.4). */
   launchFingerprint?: string
   coverage?: ProcessCoverage
@@ -79,20 +82,6 @@ export const known = <A>(value: A | undefined, gate: GateName): Effect.Effect<A>
   value === undefined
     ? Effect.dieMessage(`admission gate ${gate} ran before the gates it builds on`)
     : Effect.succeed(value)
-
-/** The endpoint of a server that is started as a process. */
-export const stdioOnly = (
-  declaration: ServerDeclaration,
-  expanded: ExpandedEndpoint
-): Effect.Effect<StdioEndpoint, AdmissionError> =>
-  expanded.endpoint._tag === "stdio"
-    ? Effect.succeed(expanded.endpoint)
-    : new AdmissionError({
-        code: "SIGIL_NOT_SUPPORTED",
-        reason: "not_supported_yet",
-        text: `The server '${declaration.name}' is remote, which is not supported yet.`,
-        where: located(declaration, "grants", "url")
-      })
 
 /**
  * A written `cwd` counts from the declaring file; otherwise a server runs in the workspace (R section 3.8). A project

@@ -7,10 +7,17 @@
 import * as Effect from "effect/Effect"
 import { createHash } from "node:crypto"
 import * as fs from "node:fs"
-import { type Launch, launchFingerprint, pluginLaunchFingerprint } from "../../config/Fingerprint.ts"
-import type { ServerDeclaration, StdioEndpoint } from "../../config/ServerDeclaration.ts"
+import {
+  type Launch,
+  launchFingerprint,
+  pluginLaunchFingerprint,
+  remoteLaunchFingerprint
+} from "../../config/Fingerprint.ts"
+import type { JsonObject } from "../../base/Json.ts"
+import type { RemoteEndpoint, ServerDeclaration, StdioEndpoint } from "../../config/ServerDeclaration.ts"
 import * as Pins from "../../policy/Pins.ts"
-import type { StdioPlan } from "../../transport/Transport.ts"
+import type { Plan, StdioPlan } from "../../transport/Transport.ts"
+import { isCredentialHeader } from "../RemoteHeaders.ts"
 import { AdmissionError } from "../ServerError.ts"
 import { type Gate, known, located } from "./Gate.ts"
 
@@ -34,8 +41,26 @@ const realPath = (file: string): string => {
   }
 }
 
+const projectionOf = (name: string, raw: JsonObject): JsonObject => {
+  const { trust: _, ...entry } = raw
+  return { declared_name: name, origin_kind: "plugin", entry }
+}
+
+/** The fingerprint of a remote server: what its entry says of where and how it is called, and no variable's value. */
+const remoteFingerprintOf = ({ name, plugin, raw }: ServerDeclaration, endpoint: RemoteEndpoint): string =>
+  plugin === undefined
+    ? remoteLaunchFingerprint({
+        ...endpoint,
+        headers: Object.entries(endpoint.headers).map(([header, value]) => [
+          header,
+          isCredentialHeader(header) && !value.includes("${") ? undefined : value
+        ]),
+        bearerTokenEnvVar: endpoint.bearerTokenEnvVar
+      })
+    : pluginLaunchFingerprint(projectionOf(name, raw), undefined)
+
 /**
- * The fingerprint of one launch (R section 3.4). That of a plugin binds its entry and the program wherever they lie; the
+ * The fingerprint of one process (R section 3.4). That of a plugin binds its entry and the program wherever they lie; the
  * entry counts without its trust, which holds the pin itself.
  */
 const fingerprintOf = (
@@ -45,11 +70,8 @@ const fingerprintOf = (
   grants: ReadonlyArray<string>
 ): Effect.Effect<string, NodeJS.ErrnoException> => {
   const path = realPath(plan.file)
-  if (plugin !== undefined) {
-    const { trust: _, ...entry } = raw
-    const projection = { declared_name: name, origin_kind: "plugin", entry }
-    return Effect.map(contentOf(path), (sha256) => pluginLaunchFingerprint(projection, sha256))
-  }
+  if (plugin !== undefined)
+    return Effect.map(contentOf(path), (sha256) => pluginLaunchFingerprint(projectionOf(name, raw), sha256))
   const launch = (sha256: string): Launch => ({
     command: endpoint.command,
     args: endpoint.args,
@@ -62,6 +84,18 @@ const fingerprintOf = (
   return grants.length === 0
     ? Effect.succeed(launchFingerprint(launch("")))
     : Effect.map(contentOf(path), (sha256) => launchFingerprint(launch(sha256)))
+}
+
+const observe = (
+  declaration: ServerDeclaration,
+  endpoint: StdioEndpoint | RemoteEndpoint,
+  plan: Plan,
+  grants: ReadonlyArray<string>
+): Effect.Effect<string, NodeJS.ErrnoException> => {
+  if (endpoint._tag === "remote") return Effect.succeed(remoteFingerprintOf(declaration, endpoint))
+  return plan._tag === "stdio"
+    ? fingerprintOf(declaration, endpoint, plan, grants)
+    : Effect.dieMessage("a process has the plan of a remote server")
 }
 
 /** The error of a pin that does not fit (spec section 12). */
@@ -90,8 +124,8 @@ export const pinAndLock: Gate = (state) =>
     const { pinned } = declaration.trust
     const observing = state.facts.observePin === true
     const { endpoint } = declaration
-    if ((pinned === undefined && !observing) || endpoint._tag !== "stdio") return "no pin and no lock file"
-    const observed = yield* fingerprintOf(declaration, endpoint, plan, environment.grants).pipe(
+    if (pinned === undefined && !observing) return "no pin and no lock file"
+    const observed = yield* observe(declaration, endpoint, plan, environment.grants).pipe(
       Effect.mapError(
         (error) =>
           new AdmissionError({

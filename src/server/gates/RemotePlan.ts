@@ -1,0 +1,93 @@
+/**
+ * How a remote server would be dialled (spec section 6, "HTTP safety"). Nothing is resolved here and no socket is opened.
+ *
+ * What configuration alone decides is refused here: a credential never travels unencrypted, and without encryption only
+ * this very machine may be called. Whether the address itself may be dialled is judged at each dial, with its addresses.
+ */
+import * as Effect from "effect/Effect"
+import { SECOND_MS } from "../../base/Units.ts"
+import { isEncrypted } from "../../config/EndpointUrl.ts"
+import { variablesOf } from "../../config/Expansion.ts"
+import type { RemoteEndpoint, ServerDeclaration } from "../../config/ServerDeclaration.ts"
+import type { RemotePlan } from "../../transport/Transport.ts"
+import { looksSecret } from "../ChildEnvironment.ts"
+import { external } from "../ProcessCoverage.ts"
+import { AdmissionError } from "../ServerError.ts"
+import { known, located, type State } from "./Gate.ts"
+
+/** A host that is this machine whatever a resolver says: its name, or a loopback address. */
+export const isLoopbackHost = (hostname: string): boolean =>
+  hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname)
+
+/** Names of headers, each once, for people. */
+const namesOf = (headers: RemotePlan["headers"]): string => headers.map(({ name }) => name).join(", ")
+
+/** Makes the plan of a remote server; answers with the line of the verdict. */
+export const remotePlan = (
+  state: State,
+  declaration: ServerDeclaration,
+  endpoint: RemoteEndpoint
+): Effect.Effect<string, AdmissionError> =>
+  Effect.gen(function* () {
+    const headers = yield* known(state.headers, "executable")
+    const { settings } = state.facts.snapshot
+    const { web } = settings
+    // Expansion has checked that it is one.
+    const url = new URL(endpoint.url)
+    if (!isEncrypted(endpoint.url)) {
+      const refuse = (reason: string, text: string, fix: string) =>
+        new AdmissionError({
+          code: "SIGIL_CONFIG_INVALID",
+          reason,
+          text: `The server '${declaration.name}' cannot be called: ${text}`,
+          fix,
+          where: located(declaration, "executable", "url")
+        })
+      const secure = endpoint.transport === "ws" ? "wss" : "https"
+      const credentials = headers.filter(({ credential }) => credential)
+      const inUrl = variablesOf(declaration).find(({ field, name }) => field === "url" && looksSecret(name))
+      if (credentials.length > 0 || inUrl !== undefined)
+        return yield* refuse(
+          "configuration_invalid",
+          `its URL begins with ${url.protocol}// and it is sent ${
+            inUrl === undefined ? `credentials (${namesOf(credentials)})` : `a credential in the URL (${inUrl.name})`
+          }, which are never sent unencrypted.`,
+          `Use ${secure}, or take the credential out of the entry.`
+        )
+      if (!isLoopbackHost(url.hostname))
+        return yield* refuse(
+          "unencrypted_destination",
+          `its URL begins with ${url.protocol}// and names another machine; only this machine (localhost, 127.0.0.1, [::1]) may be called unencrypted.`,
+          `Use ${secure}.`
+        )
+    }
+    state.plan = {
+      _tag: "remote",
+      transport: endpoint.transport,
+      url: endpoint.url,
+      headers,
+      rules: {
+        allowedPrivateHosts: web.allowedPrivateHosts,
+        allowedPrivateCidrs: web.allowedPrivateCidrs,
+        blockedDomains: web.blockedDomains,
+        allowedDomains: web.allowedDomains
+      },
+      proxyMode: web.proxyMode,
+      connectTimeoutMs: web.connectTimeoutSecs * SECOND_MS
+    }
+    state.coverage = external({ mode: settings.networkMode, approved: state.facts.networkApproved })
+    return `${endpoint.transport} to ${addressOf(declaration, url)}${
+      headers.length === 0 ? "" : `, with the headers ${namesOf(headers)}`
+    }`
+  })
+
+/** Scheme, host and port for people. A variable may have brought a secret, so its name stands for it. */
+const addressOf = (declaration: ServerDeclaration, url: URL): string => {
+  const used = variablesOf(declaration).filter(({ field }) => field === "url")
+  const [first] = used
+  if (first === undefined || declaration.endpoint._tag !== "remote") return url.origin
+  const written = /^[a-z]+:\/\/[^/?#]*/i.exec(declaration.endpoint.url)?.[0]
+  return written === undefined || written.includes(":-")
+    ? `the address in ${first.name}`
+    : written.replace(/\/\/.*@/, "//")
+}
