@@ -106,7 +106,8 @@ export { type Launcher, layer as PidNamespaceLive, PidNamespace, type Receipt } 
 export { layer as SandboxesLive, type Receipt as SandboxReceipt, Sandboxes } from "./platform/Sandbox.ts"
 export { AdmissionError, ConnectionError, RemoteError, RequiredServersError, StartError } from "./server/ServerError.ts"
 export { layer as ServerLogLive, layerMemory as ServerLogMemory, ServerLog } from "./server/ServerLog.ts"
-export type { Generation, OnOpen, ServerInfo } from "./server/Generation.ts"
+export type { Generation, OnOpen } from "./server/Generation.ts"
+export type { ServerInfo } from "./server/Negotiation.ts"
 export type { Progress } from "./server/Progress.ts"
 export type { CleanupReport } from "./platform/CleanupReport.ts"
 

@@ -51,6 +51,8 @@ export interface Admitted {
   readonly plan: Plan
   /** Root that the server works in and is told of. */
   readonly workspace: string
+  /** Whether addresses may be shown for opening (`[mcp] elicitation_url`). */
+  readonly urlMode: boolean
   /** Values that go into the redactor before there is a process or a socket. */
   readonly secrets: ReadonlyArray<string>
   readonly grants: ReadonlyArray<string>
@@ -166,6 +168,7 @@ export const layer: Layer.Layer<Admission, never, Needs> = Layer.effect(
             declaration,
             plan,
             workspace,
+            urlMode: facts.snapshot.settings.mcp.elicitationUrl === true,
             secrets: environment.secrets,
             grants,
             comparePin: facts.observePin !== true,

@@ -284,6 +284,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       const mine = callers.size === 1 ? calls : []
       return {
         asker: mine[0]?.asker,
+        operation: mine[0]?.operation ?? "",
         fail: (error) => {
           for (const [id, call] of pending) {
             if (!mine.includes(call)) continue

@@ -10,6 +10,7 @@ import type * as Context from "effect/Context"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -17,34 +18,38 @@ import * as Scope from "effect/Scope"
 import { processLifecycle } from "../audit/AuditEntries.ts"
 import { AuditLog } from "../audit/AuditLog.ts"
 import type { Code } from "../base/Codes.ts"
-import { cut } from "../base/Cut.ts"
 import { GenerationId } from "../base/Ids.ts"
-import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
-import { VERSION } from "../base/Version.ts"
+import type { Json, JsonObject } from "../base/Json.ts"
 import { environmentFingerprint } from "../config/Fingerprint.ts"
 import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
-import type { CleanupReport } from "../platform/CleanupReport.ts"
+import { type CleanupReport, combine } from "../platform/CleanupReport.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { Random } from "../platform/Random.ts"
 import type { NetworkEffect } from "../policy/NetworkPolicy.ts"
 import * as Pins from "../policy/Pins.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import type { Revision } from "../protocol/Revision.ts"
-import * as Revisions from "../protocol/Revisions.ts"
 import * as Spans from "../telemetry/Spans.ts"
-import { Transport, type Wire } from "../transport/Transport.ts"
+import { type Plan, Transport, type Wire } from "../transport/Transport.ts"
 import type { TransportError } from "../transport/TransportError.ts"
 import type { Admitted, Refusal } from "./Admission.ts"
-import * as Connection from "./Connection.ts"
+import * as Asking from "./Asking.ts"
+import * as Attempt from "./Attempt.ts"
+import { ClientFeatures } from "./ClientFeatures.ts"
+import type * as Connection from "./Connection.ts"
+import { type Era, EraStore, keyOf } from "./EraStore.ts"
 import { mismatch } from "./gates/PinAndLock.ts"
 import type { Listing } from "./Listing.ts"
 import * as Lists from "./Lists.ts"
+import type * as Negotiation from "./Negotiation.ts"
 import * as Notices from "./Notices.ts"
-import * as Roots from "./Roots.ts"
+import * as ResultCache from "./ResultCache.ts"
 import { type ConnectionError, type RemoteError, StartError } from "./ServerError.ts"
 import { ServerLog } from "./ServerLog.ts"
 import type { OpenKind } from "./ServerState.ts"
 import { explain } from "./StartDiagnosis.ts"
+import { incompleteCleanup } from "./StartFailure.ts"
+import * as Subscriptions from "./Subscriptions.ts"
 
 /** A ready generation. */
 export interface Generation {
@@ -54,8 +59,13 @@ export interface Generation {
   /** What the process can do to the network: `none` only where a sandbox proved it. */
   readonly networkEffect: NetworkEffect
   readonly connection: Connection.Connection
+  /** The way to ask the server for something; whatever its revision makes of it. */
+  readonly ask: Asking.Ask
+  readonly subscriptions: Subscriptions.Subscriptions
+  /** Least severity of log messages that requests ask for, in revisions that have no `logging/setLevel`. */
+  readonly setLogLevel: (level: string) => void
   readonly revision: Revision
-  readonly info: ServerInfo
+  readonly info: Negotiation.ServerInfo
   /** Fingerprint of the launch, where a pin needed it. */
   readonly launchFingerprint: string | undefined
   readonly capabilities: JsonObject
@@ -113,16 +123,10 @@ export const open = (
       const cleanup = yield* Deferred.make<CleanupReport>()
       const begun = clock.unsafeCurrentTimeMillis()
       const remaining = (): number => begun + declaration.startupTimeoutMs - clock.unsafeCurrentTimeMillis()
+      const features = yield* ClientFeatures
+      const eras = yield* EraStore
+      const reports: Array<CleanupReport> = []
       let seen: Wire | undefined
-      let negotiated: string | undefined
-      const telemetry: Spans.ConnectionFacts = {
-        server,
-        generation: id,
-        transport: "pipe",
-        protocolVersion: () => negotiated,
-        propagate: declaration.tracePropagation,
-        redact: secrets.redactText
-      }
       const record = (
         phase: "pre_spawn" | "post_spawn" | "closed",
         status: "registered" | "startup_failed" | "closed" | "cleanup_incomplete",
@@ -163,73 +167,69 @@ export const open = (
             )
           )
 
+      const around: Attempt.Surroundings = {
+        transport,
+        secrets,
+        audit,
+        features,
+        id,
+        remaining,
+        onOpen: (wire) => {
+          seen = wire
+          options.onOpen?.(wire)
+        },
+        onClosed: (wire, connection, report) =>
+          Effect.sync(() => reports.push(report)).pipe(
+            Effect.zipRight(log.save(server, secrets.redactText(wire.stderr().text))),
+            Effect.zipRight(
+              Effect.ignore(
+                record(
+                  "closed",
+                  report.complete ? "closed" : "cleanup_incomplete",
+                  undefined,
+                  lastWords(connection, report)
+                )
+              )
+            )
+          )
+      }
+      /** One attempt in a scope of its own, which is closed before the next one begins. */
+      const attempt = (
+        plan: Plan,
+        era: Era | undefined,
+        again: boolean
+      ): Effect.Effect<readonly [Attempt.Attempt, Negotiation.Agreed, Era], StartFailure, Scope.Scope> =>
+        Effect.gen(function* () {
+          // A start that cannot be put on record does not happen (R section 12.1).
+          yield* record("pre_spawn", "registered")
+          yield* admitted.confirm
+          const own = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
+          const made = yield* Effect.either(Scope.extend(Attempt.make(admitted, plan, era, around), own))
+          const next = nextAttempt(made, plan, era, again)
+          if (next === undefined) {
+            if (Either.isLeft(made)) return yield* made.left
+            if (made.right.outcome._tag === "Agreed") {
+              return [made.right, made.right.outcome.agreed, made.right.outcome.era] as const
+            }
+            return yield* Effect.dieMessage("an attempt wished for another one that nobody makes")
+          }
+          yield* Scope.close(own, Exit.void)
+          const left = reports.find(({ complete }) => !complete)
+          if (left !== undefined) return yield* incompleteCleanup(server, left)
+          return yield* attempt(next.plan, next.era, next.again)
+        })
+
       const start = Effect.gen(function* () {
+        yield* Effect.addFinalizer(() => Deferred.succeed(cleanup, combine(reports)))
         // Before the process exists: nothing it prints may show a granted value (R section 3.6, step 5).
         yield* secrets.register(admitted.secrets)
-        // A start that cannot be put on record does not happen (R section 12.1).
-        yield* record("pre_spawn", "registered")
-        yield* admitted.confirm
-        const wire = yield* Spans.spawn(telemetry, transport.open({ server, generation: id, plan: admitted.plan }))
-        seen = wire
-        let live: Connection.Connection | undefined
-        let session: Spans.Session | undefined
-        yield* Effect.addFinalizer(() =>
-          Spans.close(
-            telemetry,
-            () => session,
-            () => live?.terminal()?.end.reason,
-            wire.close
-          ).pipe(
-            Effect.tap(() => log.save(server, secrets.redactText(wire.stderr().text))),
-            Effect.tap((report) =>
-              Effect.ignore(
-                record("closed", report.complete ? "closed" : "cleanup_incomplete", undefined, lastWords(live, report))
-              )
-            ),
-            Effect.flatMap((report) => Deferred.succeed(cleanup, report))
-          )
-        )
-        options.onOpen?.(wire)
-        const mayLeave = (value: JsonObject): boolean =>
-          declaration.trust.allowSecrets || secrets.containsSecret(value) === undefined
-        const notices = Notices.make(secrets.redactText, secrets.redactStream())
-        const pending: { end?: () => void } = {}
-        const connection = yield* Connection.make(wire, {
-          server,
-          handlers: new Map([
-            [
-              "roots/list",
-              Roots.handler(
-                admitted.workspace,
-                admitted.plan._tag === "stdio" ? admitted.plan.args : [],
-                mayLeave,
-                () => pending.end?.()
-              )
-            ]
-          ]),
-          onNotification: notices.take,
-          mayLeave,
-          redact: secrets.redactText,
-          redactStream: secrets.redactStream,
-          stdoutNoise: declaration.stdoutNoise,
-          onTimeout: declaration.onTimeout,
-          changedVariable: admitted.environment.changed,
-          telemetry
-        })
-        live = connection
-        pending.end = () =>
-          connection.end({
-            reason: "secret_gate",
-            text: "The workspace root holds a secret that the server may not have."
-          })
-        const agreed = yield* Spans.operation(
-          telemetry,
-          "initialize",
-          Effect.tap(handshake(connection, declaration, remaining, secrets.redactText), ({ revision }) => {
-            negotiated = revision.version
-            return Effect.void
-          })
-        )
+        const key = keyOf(admitted.plan)
+        const known = declaration.protocol === "auto" ? yield* eras.recall(key) : undefined
+        const [opened, agreed, era] = yield* attempt(planFor(admitted.plan, known), known, false)
+        if (era !== known && declaration.protocol === "auto" && declaration.inProcess !== true) {
+          yield* eras.remember(key, era)
+        }
+        const { connection, notices, requests, wire } = opened
         const { pinned } = declaration.trust
         if (pinned !== undefined && admitted.comparePin) {
           const found = Pins.differences(pinned, {
@@ -240,11 +240,40 @@ export const open = (
           })
           if (found.length > 0) return yield* new StartError(mismatch(declaration, found, "initialize"))
         }
-        session = yield* Spans.openSession
-        const lists = Lists.make(connection, server)
+        opened.begin(yield* Spans.openSession)
+        const cache = ResultCache.make()
+        let logLevel: string | undefined
+        const ask = Asking.make({
+          declaration,
+          connection,
+          revision: agreed.revision,
+          capabilities: agreed.capabilities,
+          requests,
+          cache,
+          redact: secrets.redactText,
+          logLevel: () => logLevel,
+          clock,
+          jitter: random.fraction
+        })
+        const lists = Lists.make(ask, server, () => clock.unsafeCurrentTimeMillis())
+        notices.listen((notice) => {
+          // What it names may be shown otherwise than it was asked for: nothing that was read counts any more.
+          if (notice._tag === "Updated") cache.drop("resources/read")
+          else if (notice._tag === "ListChanged") {
+            lists.expire(notice.surface)
+            if (notice.surface === "resources") cache.drop("resources/read")
+          }
+        })
         const first = Notices.declares(agreed.capabilities, "tools")
           ? yield* Spans.operation(
-              telemetry,
+              Attempt.telemetryOf(
+                admitted,
+                admitted.plan,
+                id,
+                secrets.redactText,
+                () => agreed.revision.version,
+                () => wire.session?.()
+              ),
               "tools/list",
               lists.read("tools", { remainingMs: remaining, deadlineField: "startup_timeout_secs" })
             )
@@ -261,12 +290,26 @@ export const open = (
             where: { server, operation: "tools/list" }
           })
         }
+        const subscriptions = yield* Subscriptions.make({
+          connection,
+          revision: agreed.revision,
+          capabilities: agreed.capabilities,
+          notices,
+          clock,
+          jitter: random.fraction
+        })
+        opened.route(subscriptions.take)
         const generation: Generation = {
           id,
           server,
           declaration,
           networkEffect: admitted.coverage?.networkEffect ?? "unknown",
           connection,
+          ask,
+          subscriptions,
+          setLogLevel: (level) => {
+            logLevel = level
+          },
           ...agreed,
           launchFingerprint: admitted.launchFingerprint,
           lists,
@@ -301,6 +344,32 @@ export const open = (
   )
 
 const noTools: Listing = { items: [], warnings: [] }
+
+/** The plan for a server that is known to speak HTTP with two endpoints. */
+const planFor = (plan: Plan, era: Era | undefined): Plan =>
+  plan._tag === "remote" && plan.transport === "streamable_http" && era === "sse" ? { ...plan, transport: "sse" } : plan
+
+/** What to try next, when an attempt says that another one may go better; each way is tried once. */
+const nextAttempt = (
+  made: Either.Either<Attempt.Attempt, StartFailure>,
+  plan: Plan,
+  era: Era | undefined,
+  again: boolean
+): { readonly plan: Plan; readonly era: Era | undefined; readonly again: boolean } | undefined => {
+  if (Either.isRight(made)) {
+    const { outcome } = made.right
+    return outcome._tag === "Agreed" ? undefined : { plan: planFor(plan, outcome.era), era: outcome.era, again }
+  }
+  // What was remembered does not hold any more: found out anew, once.
+  if (era === undefined || era === "stateless" || again) return undefined
+  const failure = made.left
+  const status = failure.details?.["http_status"]
+  const about = failure._tag === "RemoteError" || failure.reason === "unsupported_protocol_version"
+  if (!about && !(typeof status === "number" && status >= 400 && status < 500 && status !== 401 && status !== 403))
+    return undefined
+  const fresh = plan._tag === "remote" && plan.transport === "sse" && era === "sse"
+  return { plan: fresh ? { ...plan, transport: "streamable_http" } : plan, era: undefined, again: true }
+}
 
 /** What the end record says of a generation's manners: counts and reasons of sigil's own, nothing a server wrote. */
 const lastWords = (connection: Connection.Connection | undefined, report: CleanupReport) => {

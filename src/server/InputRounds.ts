@@ -78,6 +78,7 @@ export const gather = (
     let failure: ConnectionError | undefined
     const asked: Asked = {
       asker,
+      operation,
       fail: (error) => {
         failure ??= error
       },

@@ -9,7 +9,8 @@ import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { MIB } from "../base/Units.ts"
 import { stringify } from "../protocol/Codec.ts"
 import { ErrorCode } from "../protocol/JsonRpc.ts"
-import type { Connection } from "./Connection.ts"
+import type { Ask } from "./Asking.ts"
+import { ttlOf } from "./ResultCache.ts"
 import { ConnectionError, type RemoteError } from "./ServerError.ts"
 
 /** Pages of one list. */
@@ -23,6 +24,8 @@ export const MAX_LIST_BYTES = 64 * MIB
 export interface Listing {
   readonly items: ReadonlyArray<Json>
   readonly warnings: ReadonlyArray<string>
+  /** How long it may be used without asking again, ms: the shortest of its pages; 0 where nothing is said. */
+  readonly freshMs?: number
 }
 
 /** What to list. */
@@ -40,7 +43,7 @@ export interface ListRequest {
 
 /** All pages of one list. */
 export const listAll = (
-  connection: Connection,
+  ask: Ask,
   request: ListRequest
 ): Effect.Effect<Listing, ConnectionError | RemoteError> =>
   Effect.gen(function* () {
@@ -49,6 +52,7 @@ export const listAll = (
     const warnings: Array<string> = []
     const seen = new Set<string>()
     let bytes = 0
+    let freshMs = Number.POSITIVE_INFINITY
     let cursor: string | undefined
     let restarted = false
 
@@ -66,7 +70,7 @@ export const listAll = (
       if (page > MAX_PAGES) return yield* exceed("pages", MAX_PAGES)
       const params: JsonObject = cursor === undefined ? {} : { cursor }
       const answer = yield* Effect.either(
-        connection.request(method, params, {
+        ask(method, params, {
           deadlineMs: Math.max(1, request.remainingMs()),
           operation: method,
           deadlineField: request.deadlineField,
@@ -87,6 +91,7 @@ export const listAll = (
         continue
       }
       const result = answer.right
+      freshMs = Math.min(freshMs, ttlOf(result))
       const part = own(result, member)
       if (!Array.isArray(part)) {
         return yield* new ConnectionError({
@@ -110,7 +115,7 @@ export const listAll = (
       seen.add(next)
       cursor = next
     }
-    return { items: items.filter((item) => isJsonObject(item) || note(warnings, method)), warnings }
+    return { items: items.filter((item) => isJsonObject(item) || note(warnings, method)), warnings, freshMs }
   })
 
 const note = (warnings: Array<string>, method: string): false => {

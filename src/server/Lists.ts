@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { ConnectionError, RemoteError } from "./ServerError.ts"
-import type { Connection } from "./Connection.ts"
+import type { Ask } from "./Asking.ts"
 import { listAll, type Listing } from "./Listing.ts"
 import type { Surface } from "./ServerState.ts"
 
@@ -45,24 +45,30 @@ export interface Lists {
   readonly failures: () => ReadonlyMap<ListKind, string>
   /** Reads a list whole and keeps it when it is valid. */
   readonly read: (kind: ListKind, budget: Budget) => Effect.Effect<Listing, ConnectionError | RemoteError>
+  /** The list as it is known while it is fresh, else read whole (`ttlMs`; K section 9.16). */
+  readonly current: (kind: ListKind, budget: Budget) => Effect.Effect<Listing, ConnectionError | RemoteError>
+  /** What is known of a surface is not fresh any more. */
+  readonly expire: (surface: Surface) => void
   /** Whether a change of this surface concerns anything that was read. */
   readonly concerns: (surface: Surface) => boolean
   /** Reads again what was read of a surface. */
   readonly reread: (surface: Surface, budget: () => Budget) => Effect.Effect<void, ConnectionError | RemoteError>
 }
 
-/** The lists over a connection; nothing is read yet. */
-export const make = (connection: Connection, server: string): Lists => {
+/** The lists of a server; nothing is read yet. `now` gives ms of the Clock. */
+export const make = (ask: Ask, server: string, now: () => number): Lists => {
   const known = new Map<ListKind, Listing>()
   const failures = new Map<ListKind, string>()
+  const freshUntil = new Map<ListKind, number>()
   const read: Lists["read"] = (kind, budget) =>
-    listAll(connection, { server, ...wireNames[kind], ...budget }).pipe(
+    listAll(ask, { server, ...wireNames[kind], ...budget }).pipe(
       Effect.tapBoth({
         onFailure: (error) => Effect.sync(() => failures.set(kind, error.text)),
         onSuccess: (listing) =>
           Effect.sync(() => {
             failures.delete(kind)
             known.set(kind, listing)
+            freshUntil.set(kind, now() + (listing.freshMs ?? 0))
           })
       })
     )
@@ -71,6 +77,16 @@ export const make = (connection: Connection, server: string): Lists => {
     known: (kind) => known.get(kind),
     failures: () => failures,
     read,
+    current: (kind, budget) =>
+      Effect.suspend(() => {
+        const listing = known.get(kind)
+        return listing !== undefined && now() < (freshUntil.get(kind) ?? 0)
+          ? Effect.succeed(listing)
+          : read(kind, budget)
+      }),
+    expire: (surface) => {
+      for (const kind of kindsOf[surface]) freshUntil.delete(kind)
+    },
     concerns: (surface) => concerned(surface).length > 0,
     reread: (surface, budget) => Effect.forEach(concerned(surface), (kind) => read(kind, budget()), { discard: true })
   }

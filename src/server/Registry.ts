@@ -26,6 +26,7 @@ import type { MemoryServer } from "../transport/MemoryTransport.ts"
 import { Transport } from "../transport/Transport.ts"
 import { Admission, type GateName, type Verdict } from "./Admission.ts"
 import { entryOf as entryOfValue, type InProcessEntry, isInProcess, type StdioEntry } from "./DynamicServers.ts"
+import { ElicitationTurn } from "./ElicitationTurn.ts"
 import * as EagerStart from "./EagerStart.ts"
 import * as Generation from "./Generation.ts"
 import { changesBetween, type ReloadReport } from "./Reload.ts"
@@ -122,7 +123,11 @@ const make = (places: number) =>
     const audit = yield* AuditLog
     const random = yield* Random
     const gate = yield* RunGate
-    const context = Spans.withoutSpan(yield* Effect.context<Generation.Needs>())
+    const context = Context.add(
+      Spans.withoutSpan(yield* Effect.context<Generation.Needs>()),
+      ElicitationTurn,
+      { semaphore: yield* Effect.makeSemaphore(1) }
+    )
     let snapshot = yield* configuration.load
     yield* admission.know(snapshot)
     /** Changes of the configuration come one after the other; what they retire ends beside them. */

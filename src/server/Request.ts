@@ -53,6 +53,8 @@ export interface Asker {
 export interface Asked {
   /** The caller it belongs to; `undefined` when no call is open, or calls of several callers are. */
   readonly asker: Asker | undefined
+  /** Names the call it belongs to, for messages. */
+  readonly operation: string
   /** Fails the calls it belongs to: what the server asks for cannot be given. */
   readonly fail: (error: ConnectionError) => void
   /** Runs what a person takes time for; deadlines of the calls it belongs to stand still meanwhile. */

@@ -6,10 +6,11 @@
  * data that leaves, so they pass the secret gate of their server.
  */
 import * as Effect from "effect/Effect"
+import type { AuditError } from "../audit/AuditError.ts"
 import type { JsonObject } from "../base/Json.ts"
 import { ErrorCode } from "../protocol/JsonRpc.ts"
 import type { Features } from "./ClientFeatures.ts"
-import type { Elicitation } from "./Elicitation.ts"
+import { callFailure, CANCEL, type Elicitation } from "./Elicitation.ts"
 import type { Asked, Asker, ServerRequestHandler } from "./Request.ts"
 import { ConnectionError } from "./ServerError.ts"
 
@@ -48,18 +49,13 @@ export const make = (facts: Facts): ServerRequests => {
     asked.asker?.elicitor === undefined
       ? Effect.fail(notFound("elicitation/create"))
       : asked.unhurried(elicitation.answer(params, asked.asker.elicitor)).pipe(
-          Effect.catchTags({
-            Rejected: ({ code, message }) => Effect.fail({ code, message }),
-            Unanswered: ({ fields }) =>
-              Effect.sync((): JsonObject => {
-                asked.fail(unanswered(server, fields))
-                return { action: "cancel" }
-              }),
-            SecretBlocked: ({ fields }) =>
-              Effect.sync((): JsonObject => {
-                asked.fail(secretBlocked(server, fields))
-                return { action: "cancel" }
-              })
+          Effect.catchAll((fault): Effect.Effect<JsonObject, { code: number; message: string }> => {
+            if (fault._tag === "Rejected") return Effect.fail({ code: fault.code, message: fault.message })
+            // The server hears that nobody answered; its call ends with the reason.
+            asked.fail(
+              fault._tag === "Unrecorded" ? unrecorded(server, fault.error) : callFailure(server, asked.operation, fault)
+            )
+            return Effect.succeed(CANCEL)
           })
         )
   if (offers("elicitation") && features.forms) handlers.set("elicitation/create", elicit)
@@ -87,23 +83,12 @@ export const make = (facts: Facts): ServerRequests => {
   }
 }
 
-/** A form that nobody filled in ends its call. */
-const unanswered = (server: string, fields: ReadonlyArray<string>): ConnectionError =>
+/** What cannot be recorded is not sent, and ends its call. */
+const unrecorded = (server: string, error: AuditError): ConnectionError =>
   new ConnectionError({
-    code: "SIGIL_INPUT_REQUIRED",
-    reason: "form_unanswered",
-    text: `The server '${server}' asks for input that nobody gave: ${fields.join(", ")}.`,
-    fix: "Give the values with --answers FILE, or call from a terminal.",
-    where: { server, operation: "elicitation/create" },
-    details: { fields }
-  })
-
-/** An answer that would disclose a secret ends its call. */
-const secretBlocked = (server: string, fields: ReadonlyArray<string>): ConnectionError =>
-  new ConnectionError({
-    code: "SIGIL_SECRET_BLOCKED",
-    reason: "secret_in_form",
-    text: `An answer to the form of server '${server}' holds a secret that the server may not have: ${fields.join(", ")}. Nothing of it was sent.`,
-    where: { server, operation: "elicitation/create" },
-    details: { fields }
+    code: error.code,
+    reason: error.reason,
+    text: error.text,
+    fix: error.fix,
+    where: { ...error.where, server, operation: "elicitation/create" }
   })

@@ -76,26 +76,22 @@ const subscribing = ({ connection }: Facts): Subscriptions => {
   return {
     take: () => false,
     watch: (uri, options) =>
-      Effect.acquireRelease(
-        Effect.suspend(() => {
+      Effect.uninterruptibleMask((restore) =>
+        Effect.gen(function* () {
           const count = users.get(uri) ?? 0
           users.set(uri, count + 1)
-          return count > 0
-            ? Effect.void
-            : connection
-                .request("resources/subscribe", { uri }, options)
-                .pipe(Effect.onError(() => Effect.sync(() => leave(users, uri))))
-        }),
-        () =>
-          Effect.suspend(() =>
-            leave(users, uri)
-              ? connection
-                  .request("resources/unsubscribe", { uri }, { ...options, operation: "resources/unsubscribe" })
-                  .pipe(Effect.interruptible, Effect.timeout("1 second"), Effect.ignore)
-              : Effect.void
-          ),
-        { interruptible: true }
-      ).pipe(Effect.asVoid)
+          const forget = Effect.sync(() => leave(users, uri))
+          if (count === 0) {
+            yield* restore(connection.request("resources/subscribe", { uri }, options)).pipe(
+              Effect.onError(() => forget)
+            )
+          }
+          const unsubscribe = connection
+            .request("resources/unsubscribe", { uri }, { ...options, operation: "resources/unsubscribe" })
+            .pipe(Effect.interruptible, Effect.timeout("1 second"), Effect.ignore)
+          yield* Effect.addFinalizer(() => Effect.flatMap(forget, (last) => (last ? unsubscribe : Effect.void)))
+        })
+      )
   }
 }
 

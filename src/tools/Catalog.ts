@@ -8,6 +8,7 @@
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import type { GenerationId } from "../base/Ids.ts"
 import type { Generation } from "../server/Generation.ts"
+import { isAnnotationFault, type ParamHeader, paramHeadersOf } from "../protocol/ParamHeaders.ts"
 import { possibleNames, type ToolKey, visibleNames } from "./Naming.ts"
 import { toolGuard } from "./SchemaGuard.ts"
 import * as Tokens from "./Tokens.ts"
@@ -38,6 +39,10 @@ export interface CatalogTool {
   readonly inputSchema: JsonObject
   readonly outputSchema: JsonObject | undefined
   readonly annotations: JsonObject | undefined
+  /** Arguments that are repeated in headers; empty where calls have none (K section 9.10). */
+  readonly headers: ReadonlyArray<ParamHeader>
+  /** Whether a call may become a task (K section 9.17). */
+  readonly tasks: "none" | "optional" | "required"
 }
 
 /** Characters of a description that are shown (S section 6.1). */
@@ -83,6 +88,12 @@ const shownKeys = (
   })
 }
 
+const tasksOf = (definition: JsonObject): CatalogTool["tasks"] => {
+  const execution = objectOf(own(definition, "execution"))
+  const support = execution === undefined ? undefined : own(execution, "taskSupport")
+  return support === "optional" || support === "required" ? support : "none"
+}
+
 /** All tools of the given generations, in their servers' order; `redact` hides secrets in what becomes a name. */
 export const catalogue = (
   generations: ReadonlyArray<Generation>,
@@ -91,6 +102,7 @@ export const catalogue = (
   const found: Array<Omit<CatalogTool, "visibleName" | "possibleNames">> = []
   for (const generation of generations) {
     const seen = new Set<string>()
+    const hasHeaders = generation.revision.era === "stateless" && generation.declaration.endpoint._tag === "remote"
     for (const raw of generation.tools) {
       const definition = objectOf(raw) ?? {}
       const rawName = own(definition, "name")
@@ -100,7 +112,12 @@ export const catalogue = (
         ? { code: "duplicate_name", path: "/name", message: "the server lists this name more than once" }
         : undefined
       seen.add(name)
-      const bad = guarded.ok ? twice : guarded.reason
+      const inputSchema = objectOf(own(definition, "inputSchema")) ?? {}
+      const headers = hasHeaders && guarded.ok ? paramHeadersOf(inputSchema) : []
+      const unsendable: ToolReason | undefined = isAnnotationFault(headers)
+        ? { code: "invalid_header_annotation", path: `/inputSchema${headers.path}`, message: headers.message }
+        : undefined
+      const bad = guarded.ok ? (twice ?? unsendable) : guarded.reason
       const left = bad === undefined ? filtered(generation, name) : undefined
       const description = own(definition, "description")
       const title = own(definition, "title")
@@ -113,9 +130,11 @@ export const catalogue = (
         status: bad !== undefined ? "quarantined" : left !== undefined ? "filtered" : "available",
         reason: bad ?? left,
         definition,
-        inputSchema: objectOf(own(definition, "inputSchema")) ?? {},
+        inputSchema,
         outputSchema: objectOf(own(definition, "outputSchema")),
-        annotations: objectOf(own(definition, "annotations"))
+        annotations: objectOf(own(definition, "annotations")),
+        headers: isAnnotationFault(headers) ? [] : headers,
+        tasks: tasksOf(definition)
       })
     }
   }

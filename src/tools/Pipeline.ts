@@ -19,6 +19,8 @@ import { deeperThan, MAX_NESTING } from "../protocol/Codec.ts"
 import type { Decision } from "../policy/Permission.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import { StateDirectory, type StateError } from "../policy/StateDirectory.ts"
+import { paramHeaderValues } from "../protocol/ParamHeaders.ts"
+import type { AskOptions } from "../server/Asking.ts"
 import * as CallDeadline from "../server/CallDeadline.ts"
 import type { Generation, OnOpen } from "../server/Generation.ts"
 import { type ActivationError, Registry } from "../server/Registry.ts"
@@ -253,6 +255,28 @@ const make = Effect.gen(function* () {
     outputProblem: outputProblem && hideRefused(secrets, outputProblem)
   })
 
+  /** What a call over HTTP takes with it besides its message. */
+  const remoteOptions = (generation: Generation, tool: CatalogTool, args: JsonObject): Partial<AskOptions> => {
+    const headers = paramHeaderValues(tool.headers, args)
+    const { trustClass } = generation.declaration.trust
+    return {
+      headers,
+      // A hint counts only from a server that is the user's own or official (S section 12.3 row 27).
+      idempotent:
+        trustClass !== "third_party" && tool.annotations !== undefined && own(tool.annotations, "idempotentHint") === true,
+      freshHeaders: Effect.gen(function* () {
+        const { deadlineField, deadlineMs } = CallDeadline.of(generation.declaration, {})
+        const end = clock.unsafeCurrentTimeMillis() + deadlineMs
+        yield* generation.lists.read("tools", {
+          remainingMs: () => end - clock.unsafeCurrentTimeMillis(),
+          deadlineField
+        })
+        const now = prepare(generation).byName.get(tool.name)
+        return now?.status === "available" ? paramHeaderValues(now.headers, args) : undefined
+      }).pipe(Effect.catchAll(() => Effect.succeed(undefined)))
+    }
+  }
+
   /** Sends a call that passed every gate, once what leaves is on record, and judges its answer. */
   const send = (
     caller: Caller,
@@ -260,20 +284,35 @@ const make = Effect.gen(function* () {
     generation: Generation,
     tool: CatalogTool,
     args: JsonObject,
-    record: CallRecord
+    record: CallRecord,
+    again = false
   ): Effect.Effect<CallOutcome, CallError> =>
     Effect.flatMap(records.leaving(record, generation, args, { secretDetected: false, sent: true }), () => {
       if (generation.connection.terminal() !== undefined) return moved(caller, request, tool, args, record)
       const begun = clock.unsafeCurrentTimeMillis()
       const deadline = CallDeadline.of(generation.declaration, { tool: tool.name, askedMs: request.timeoutMs })
       const operation = `tools/call ${tool.name}`
-      const options =
-        caller.onProgress === undefined
-          ? { ...deadline, operation }
-          : { ...deadline, operation, onProgress: caller.onProgress }
+      const options: AskOptions = {
+        ...deadline,
+        operation,
+        asker: caller,
+        ...(caller.onProgress === undefined ? noOptions : { onProgress: caller.onProgress }),
+        ...(tool.tasks === "none" ? noOptions : { tasks: tool.tasks }),
+        ...(generation.declaration.endpoint._tag === "remote" ? remoteOptions(generation, tool, args) : noOptions)
+      }
+      const asked = generation.ask("tools/call", { name: tool.name, arguments: args }, options)
       return Effect.flatMap(
-        generation.connection.request("tools/call", { name: tool.name, arguments: args }, options),
-        (raw): Effect.Effect<CallOutcome, CallError> => {
+        generation.declaration.endpoint._tag === "remote"
+          ? Effect.either(asked)
+          : Effect.map(asked, Either.right<JsonObject>),
+        (answer): Effect.Effect<CallOutcome, CallError> => {
+          if (Either.isLeft(answer)) {
+            // A session that the server forgot took the call with it unseen: it goes to the next one, once.
+            return isForgotten(answer.left) && !again
+              ? moved(caller, request, tool, args, record, true)
+              : Effect.fail(answer.left)
+          }
+          const raw = answer.right
           if (deeperThan(raw, MAX_NESTING)) return tooDeep(tool)
           return tool.outputSchema === undefined
             ? Effect.succeed(outcomeOf(generation, tool, raw, begun, undefined))
@@ -314,13 +353,14 @@ const make = Effect.gen(function* () {
     request: CallRequest,
     tool: CatalogTool,
     args: JsonObject,
-    record: CallRecord
+    record: CallRecord,
+    again = false
   ): Effect.Effect<CallOutcome, CallError> =>
     Effect.gen(function* () {
       const next = yield* activate(caller, request)
       const same = yield* resolve(next, request.tool)
       return yield* JSON.stringify(same.definition) === JSON.stringify(tool.definition)
-        ? send(caller, request, next, same, args, record)
+        ? send(caller, request, next, same, args, record, again)
         : stepwise(caller, request, next, same, record)
     })
 
@@ -436,6 +476,12 @@ const make = Effect.gen(function* () {
       )
   })
 })
+
+const noOptions = {}
+
+/** Whether the server forgot the session and never saw the request. */
+const isForgotten = (error: ConnectionError | RemoteError): boolean =>
+  error.reason === "session_expired" && error.details?.["delivered"] === "no"
 
 const asObject = (value: Json): JsonObject =>
   // Redaction keeps shapes: what was an object stays one.

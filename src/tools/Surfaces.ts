@@ -281,10 +281,12 @@ const make = Effect.gen(function* () {
       const begun = clock.unsafeCurrentTimeMillis()
       const raw = yield* recorded(
         record,
-        generation.connection
-          .request(operation.method, params, {
+        generation
+          .ask(operation.method, params, {
             ...deadline(generation, request),
             operation: operation.method,
+            asker: caller,
+            ...(operation.method === "resources/read" ? { cacheKey: String(own(params, "uri")) } : {}),
             ...(caller.onProgress === undefined ? {} : { onProgress: caller.onProgress })
           })
           .pipe(Effect.tap((answer) => checkShape(request.server, operation, answer)))
@@ -319,7 +321,7 @@ const make = Effect.gen(function* () {
         const end = clock.unsafeCurrentTimeMillis() + deadlineMs
         const listing = yield* recorded(
           record,
-          generation.lists.read(request.kind, {
+          generation.lists.current(request.kind, {
             remainingMs: () => end - clock.unsafeCurrentTimeMillis(),
             deadlineField
           })
@@ -386,13 +388,8 @@ const make = Effect.gen(function* () {
         "",
         Effect.gen(function* () {
           const queue = yield* Effect.acquireRelease(Queue.sliding<string>(256), Queue.shutdown)
-          const { generation } = yield* perform(
-            caller,
-            request,
-            operations.subscribe,
-            { uri: request.uri },
-            { uri: request.uri }
-          )
+          const args = { uri: request.uri }
+          const { generation, record } = yield* admit(caller, request, operations.subscribe, args)
           yield* Effect.acquireRelease(
             Effect.sync(() =>
               generation.notices.listen((notice) => {
@@ -401,14 +398,13 @@ const make = Effect.gen(function* () {
             ),
             (stop) => Effect.sync(stop)
           )
-          yield* Effect.addFinalizer(() =>
-            generation.connection
-              .request(
-                "resources/unsubscribe",
-                { uri: request.uri },
-                { ...deadline(generation, request), operation: "resources/unsubscribe" }
-              )
-              .pipe(Effect.interruptible, Effect.timeout("1 second"), Effect.ignore)
+          yield* recorded(
+            record,
+            generation.subscriptions.watch(request.uri, {
+              ...deadline(generation, request),
+              operation: operations.subscribe.method,
+              asker: caller
+            })
           )
           return queue
         })
@@ -424,6 +420,9 @@ const make = Effect.gen(function* () {
           does: ""
         }
         if (!declares(generation.capabilities, "logging")) return yield* lacks(generation, operation)
+        generation.setLogLevel(request.level)
+        // The stateless revision says it with each request.
+        if (generation.revision.era === "stateless") return
         yield* generation.connection.request(
           operation.method,
           { level: request.level },
