@@ -9,11 +9,13 @@ import { Terminal } from "../platform/Terminal.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import type { OnOpen } from "../server/Generation.ts"
 import { Artifacts } from "../tools/Artifacts.ts"
+import type { Elicitor } from "../server/Elicitor.ts"
 import type { Caller } from "../tools/Caller.ts"
 import type { Keep } from "../tools/Result.ts"
 import { dim } from "./Markup.ts"
 import { Output } from "./Output.ts"
 import * as TerminalApprover from "./TerminalApprover.ts"
+import * as TerminalElicitor from "./TerminalElicitor.ts"
 
 /** Shows what takes long: one line with seconds on stderr, the server's own progress in it. */
 const working = (what: string) =>
@@ -101,11 +103,15 @@ export const keeper = Effect.gen(function* () {
   return keep
 })
 
-/** The person at this terminal as a caller; `what` names the work on the progress line. */
-export const callerOf = (what: string, yes: boolean) =>
+/**
+ * The person at this terminal as a caller; `what` names the work on the progress line. Forms are answered by `answers`,
+ * else by the person, else by nobody.
+ */
+export const callerOf = (what: string, yes: boolean, answers?: Elicitor) =>
   Effect.gen(function* () {
     const output = yield* Output
     const terminal = yield* Terminal
+    const { redactText } = yield* Secrets
     const { sigilToml } = yield* Locations
     const line = yield* working(what)
     const approver = TerminalApprover.make(terminal, (rule) =>
@@ -118,11 +124,19 @@ export const callerOf = (what: string, yes: boolean) =>
         })
       )
     )
+    const person = terminal.stdinIsTty && terminal.stderrIsTty
+    const asks = TerminalElicitor.make(terminal, redactText)
+    const elicitor: Elicitor | undefined =
+      answers ??
+      (person
+        ? { form: (request) => line.quietly(asks.form(request)), url: (request) => line.quietly(asks.url(request)) }
+        : undefined)
     const caller: Caller = {
       identity: "cli",
       yes,
       approver: { ask: (question) => line.quietly(approver.ask(question)) },
-      onProgress: line.onProgress
+      onProgress: line.onProgress,
+      ...(elicitor === undefined ? {} : { elicitor })
     }
     return caller
   })

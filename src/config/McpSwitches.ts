@@ -82,7 +82,6 @@ export const unsupportedSwitches = (switches: McpSwitches, reader: FieldReader):
     ["skills", switches.skills === true],
     ["allow_http", switches.allowHttp === true],
     ["oauth_auto", switches.oauthAuto === true],
-    ["elicitation_url", switches.elicitationUrl === true],
     ["compat", switches.compat === "sid-code"]
   ]
   return asked.flatMap(([name, on]): ReadonlyArray<Issue> => {

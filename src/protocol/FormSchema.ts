@@ -208,6 +208,8 @@ const choicesOf = (
   const titles = names === undefined || names === null ? undefined : list(names)
   if (names !== undefined && names !== null && titles?.length !== items.length)
     return refuse("misfit", "'enumNames' does not name each option.", field)
+  if (titled !== undefined && items.some((item) => !isJsonObject(item) || !Object.hasOwn(item, "const")))
+    return refuse("unsupported", "alternatives other than options with 'const' and 'title' are not supported.", field)
   const choices = items.map((item, index): Choice => {
     const value = isJsonObject(item) && values === undefined ? own(item, "const") : item
     const title = titles === undefined ? (isJsonObject(item) ? own(item, "title") : undefined) : titles[index]
@@ -320,6 +322,9 @@ const multiField = (base: FieldBase, schema: JsonObject): MultiField => {
 const selectField = (base: FieldBase, schema: JsonObject): SelectField | undefined => {
   const choices = choicesOf(schema, ["oneOf", "anyOf"], base.name)
   if (choices === undefined) return undefined
+  const others = combinators.filter((keyword) => !(keyword === "oneOf" || keyword === "anyOf"))
+  refuseKeywords(schema, [...others, "const", "properties", "items"], base.name)
+  if (Object.hasOwn(schema, "oneOf")) refuseKeywords(schema, ["anyOf"], base.name)
   return { ...base, kind: "select", choices, ...present({ default: reader(base.name, schema).text("default") }) }
 }
 

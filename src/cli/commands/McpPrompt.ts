@@ -17,6 +17,7 @@ const shape = shapeOf({
   options: {
     timeout: { kind: "number", value: "SECS", summary: "Deadline of this request." },
     yes: { kind: "flag", summary: "Say yes to this request's questions; never to a rule that denies." },
+    answers: { kind: "text", value: "FILE", summary: "Answer the server's forms from a JSON file; nobody is asked." },
     full: { kind: "flag", summary: "Print the whole result instead of a bounded part." }
   }
 })

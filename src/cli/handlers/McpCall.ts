@@ -18,6 +18,7 @@ import { finish, orFail } from "../Finish.ts"
 import { placeOf } from "../FailureText.ts"
 import type { Handler } from "../Handler.ts"
 import { dim, green, red } from "../Markup.ts"
+import { declaring, interactionOf } from "../Interaction.ts"
 import { Output } from "../Output.ts"
 import { saveResult, saveTarget } from "../SaveTarget.ts"
 import { runtimeOptions } from "../Session.ts"
@@ -127,6 +128,7 @@ const explain = (server: string, caller: Caller, request: CallRequest) =>
 export const handler: Handler<Input> = (input) =>
   Effect.gen(function* () {
     const run = yield* runtimeOptions
+    const interaction = yield* interactionOf(input.options.answers)
     return yield* Effect.gen(function* () {
       const { args, options } = input
       const registry = yield* Registry
@@ -135,7 +137,7 @@ export const handler: Handler<Input> = (input) =>
       if ("_tag" in target) return yield* target
       const make = yield* readArguments({ words: target.rest, args: options.args })
       const { server, tool } = yield* exactTool(target)
-      const caller = yield* callerOf(`${server}/${tool}`, options.yes)
+      const caller = yield* callerOf(`${server}/${tool}`, options.yes, interaction.answers)
       const request: CallRequest = {
         server,
         tool,
@@ -147,5 +149,5 @@ export const handler: Handler<Input> = (input) =>
       const saved = yield* saveTarget(options.save, ["mcp", "call"])
       const outcome = yield* orFail(registry, pipeline.call(caller, request))
       return yield* finish(registry, yield* present(input, outcome, saved))
-    }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)))
+    }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)), declaring(interaction))
   })

@@ -14,6 +14,7 @@ import type { Input } from "../commands/McpPrompt.ts"
 import { finish, orFail } from "../Finish.ts"
 import type { Handler } from "../Handler.ts"
 import { bold } from "../Markup.ts"
+import { declaring, interactionOf } from "../Interaction.ts"
 import { Output } from "../Output.ts"
 import { runtimeOptions } from "../Session.ts"
 import { textArguments } from "../TextArguments.ts"
@@ -38,6 +39,7 @@ const messagesOf = (result: JsonObject): ReadonlyArray<Message> => {
 export const handler: Handler<Input> = ({ args, options }) =>
   Effect.gen(function* () {
     const run = yield* runtimeOptions
+    const interaction = yield* interactionOf(options.answers)
     return yield* Effect.gen(function* () {
       const output = yield* Output
       const secrets = yield* Secrets
@@ -45,7 +47,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
       const surfaces = yield* Surfaces
       const host = yield* HostEnvironment
       const given = yield* textArguments(["mcp", "prompt"], args.words)
-      const caller = yield* callerOf(`prompt ${args.name}`, options.yes)
+      const caller = yield* callerOf(`prompt ${args.name}`, options.yes, interaction.answers)
       const outcome = yield* orFail(
         registry,
         surfaces.prompt(caller, {
@@ -87,5 +89,5 @@ export const handler: Handler<Input> = ({ args, options }) =>
       }
       for (const warning of [...outcome.warnings, ...shown.warnings]) yield* output.note(`warning: ${warning}`)
       return yield* finish(registry, 0)
-    }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)))
+    }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)), declaring(interaction))
   })

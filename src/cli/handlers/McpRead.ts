@@ -13,6 +13,7 @@ import { callerOf, keeper } from "../Calling.ts"
 import type { Input } from "../commands/McpRead.ts"
 import { finish, orFail } from "../Finish.ts"
 import type { Handler } from "../Handler.ts"
+import { declaring, interactionOf } from "../Interaction.ts"
 import { Output } from "../Output.ts"
 import { saveResult, saveTarget } from "../SaveTarget.ts"
 import { runtimeOptions } from "../Session.ts"
@@ -28,6 +29,7 @@ const asResult = (result: JsonObject): JsonObject => {
 export const handler: Handler<Input> = ({ args, options }) =>
   Effect.gen(function* () {
     const run = yield* runtimeOptions
+    const interaction = yield* interactionOf(options.answers)
     return yield* Effect.gen(function* () {
       const output = yield* Output
       const registry = yield* Registry
@@ -35,7 +37,7 @@ export const handler: Handler<Input> = ({ args, options }) =>
       const host = yield* HostEnvironment
       const secrets = yield* Secrets
       const target = yield* saveTarget(options.save, ["mcp", "read"])
-      const caller = yield* callerOf(`reading ${args.uri}`, options.yes)
+      const caller = yield* callerOf(`reading ${args.uri}`, options.yes, interaction.answers)
       const outcome = yield* orFail(
         registry,
         surfaces.read(caller, {
@@ -71,5 +73,5 @@ export const handler: Handler<Input> = ({ args, options }) =>
       yield* output.block(shown.text === "" ? "(empty)" : shown.text)
       for (const warning of [...outcome.warnings, ...shown.warnings]) yield* output.note(`warning: ${warning}`)
       return yield* finish(registry, 0)
-    }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)))
+    }).pipe(Effect.scoped, Effect.provide(Sigil.layer(run)), declaring(interaction))
   })
