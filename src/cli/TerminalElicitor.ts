@@ -15,7 +15,7 @@ import type { Terminal } from "../platform/Terminal.ts"
 import { stringify } from "../protocol/Codec.ts"
 import type { Field, Form } from "../protocol/Form.ts"
 import { numbered, parseField } from "../protocol/FormAnswer.ts"
-import { expectation } from "../protocol/FormValue.ts"
+import { checkField, expectation } from "../protocol/FormValue.ts"
 import type { Elicitor, FormAnswer, FormRequest, UrlAnswer, UrlRequest } from "../server/Elicitor.ts"
 import { bold, dim, type Line, red, render, yellow } from "./Markup.ts"
 
@@ -53,6 +53,12 @@ const howTo = (field: Field): string => {
     default:
       return expectation(field)
   }
+}
+
+/** The value of a field that holds nothing, where it may: an empty text, none of the options. */
+const emptyOf = (field: Field): Json | undefined => {
+  if (field.kind !== "string" && field.kind !== "multi") return undefined
+  return Either.getOrElse(checkField(field, field.kind === "string" ? "" : []), () => undefined)
 }
 
 const optionLines = (field: Field): ReadonlyArray<string> =>
@@ -101,14 +107,11 @@ export const make = (
         ...optionLines(field).map((line) => `${indent}${line}`),
         dim(`${indent}${howTo(field)}`)
       ])
-      // What was answered before can be taken back; a default of the server's stands in for an absent answer anyway.
+      // A default of the server's stands in for an absent answer, so such a field can only be emptied.
       const droppable = !field.required && field.default === undefined
-      const hint =
-        given === undefined
-          ? droppable
-            ? "[leave out] "
-            : ""
-          : `[${valueText(field, given)}${droppable ? ", :none leaves it out" : ""}] `
+      const empty = droppable ? undefined : emptyOf(field)
+      const none = droppable ? ", :none leaves it out" : empty === undefined ? "" : ", :none for nothing"
+      const hint = given === undefined ? (droppable ? "[leave out] " : "") : `[${valueText(field, given)}${none}] `
       while (true) {
         const line = yield* terminal.readLine(`${render(hint, false)}> `)
         if (line === undefined) return yield* Effect.fail<Left>({ action: "cancel" })
@@ -116,6 +119,7 @@ export const make = (
         if (word === ":decline") return yield* Effect.fail<Left>({ action: "decline" })
         if (word === ":cancel") return yield* Effect.fail<Left>({ action: "cancel" })
         if (droppable && (word === ":none" || (word === "" && given === undefined))) return undefined
+        if (word === ":none" && empty !== undefined) return empty
         if (word === "" && given !== undefined) return given
         const parsed: ReturnType<typeof parseField> =
           word === "" && field.kind !== "multi"
@@ -159,8 +163,12 @@ export const make = (
         "",
         ["sigil: the server '", bold(server), `' asks you ${what}.`],
         ...fact("it says", message),
-        dim("  Your answers go to this server, and only after you submit them."),
-        ...(length === 0 ? [] : [dim("  Type :decline to refuse, :cancel to leave; Enter takes what stands in [ ].")])
+        ...(length === 0
+          ? []
+          : [
+              dim("  Your answers go to this server, and only after you submit them."),
+              dim("  Type :decline to refuse, :cancel to leave; Enter takes what stands in [ ].")
+            ])
       ])
       let content: JsonObject = {}
       while (true) {
@@ -171,10 +179,11 @@ export const make = (
         }
         content = Object.fromEntries(entries)
         if (length > 0) yield* say(["", ["Your answers to '", bold(server), "':"], ...summary(form, content)])
-        const words =
-          length === 0 ? (["submit", "decline", "cancel"] as const) : (["submit", "edit", "decline", "cancel"] as const)
-        const chosen = yield* choose<"submit" | "edit" | "decline" | "cancel">(words)
-        if (chosen === "submit") return { action: "accept", content } as const
+        const chosen =
+          length === 0
+            ? yield* choose(["yes", "decline", "cancel"])
+            : yield* choose(["submit", "edit", "decline", "cancel"])
+        if (chosen === "submit" || chosen === "yes") return { action: "accept", content } as const
         if (chosen !== "edit") return { action: chosen } as const
       }
     })
