@@ -165,6 +165,11 @@ export const catalogue = {
     "The connection to the server ended while it was needed.",
     "See the server's last words with 'sigil mcp logs' and its name."
   ),
+  SIGIL_REDIRECT_REFUSED: entry(
+    3,
+    "The server answered with a redirect, and sigil follows none.",
+    "Declare the server with the address it redirects to, if you trust that one."
+  ),
   SIGIL_CALL_CANCELLED: entry(3, "The server cancelled the call.", "Try the call again."),
   SIGIL_ENVIRONMENT_CHANGED: entry(
     3,

@@ -1,0 +1,194 @@
+/**
+ * One message on one connection, up to the headers of its answer: callbacks, no Effect per step.
+ *
+ * Redirects are refused, not followed: the answer of a server must not choose where the next message goes. So are
+ * compressed answers, whose size on the wire bounds nothing, and answers that say an important header twice.
+ */
+import * as Effect from "effect/Effect"
+import type { Dispatcher } from "undici"
+import { doubled } from "./ClientHeaders.ts"
+import { ConnectionGone, type Connections, type Kept, MAX_RESPONSE_HEADER_BYTES } from "./Connections.ts"
+import { type BodyReader, type HttpResponse, makeResponse } from "./HttpResponse.ts"
+import { errorCodeOf, maybeSent, type NetError, notSent } from "./NetError.ts"
+
+/** Interim answers (1xx) before the answer itself. */
+const MAX_INTERIM = 8
+
+/** A message, ready to be written. */
+export interface Outgoing {
+  readonly method: "GET" | "POST" | "DELETE"
+  /** Path and query. */
+  readonly path: string
+  readonly headers: { readonly [name: string]: string }
+  readonly body: string | undefined
+}
+
+/** Where a redirect leads: the origin, which is all that may be shown. */
+export const redirectFault = (status: number, location: string | undefined, base: string): NetError => {
+  const target = location !== undefined && URL.canParse(location, base) ? new URL(location, base).origin : undefined
+  return maybeSent(
+    "SIGIL_REDIRECT_REFUSED",
+    "redirect",
+    target === undefined || target === "null"
+      ? `The server answered with a redirect (status ${status}), which is not followed.`
+      : `The server answered with a redirect to ${target} (status ${status}), which is not followed.`,
+    status
+  )
+}
+
+/** What ended a connection, in our words. */
+const faultOf = (error: unknown, host: string, started: boolean): NetError => {
+  const code = errorCodeOf(error)
+  if (code === "UND_ERR_HEADERS_OVERFLOW")
+    return maybeSent(
+      "SIGIL_LIMIT_EXCEEDED",
+      "headers_too_large",
+      `The server answered with headers of more than ${MAX_RESPONSE_HEADER_BYTES} bytes.`
+    )
+  if (code.startsWith("HPE_") || code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH")
+    return maybeSent("SIGIL_PROTOCOL_FAULT", "invalid_http", `The server's answer is not valid HTTP (${code}).`)
+  if (code === "UND_ERR_INVALID_ARG")
+    return notSent("SIGIL_CONFIG_INVALID", "request_invalid", "The message has a header or path that cannot be sent.")
+  const text = `The connection to '${host}' ended before the answer was complete.`
+  return started
+    ? maybeSent("SIGIL_CONNECTION_LOST", "connection_closed", text)
+    : notSent("SIGIL_CONNECTION_LOST", "connection_closed", text)
+}
+
+/** What `exchange` leaves for whoever has to stop it. */
+export interface Running {
+  /** Closes the connection, unless the exchange is over. */
+  stop: () => void
+}
+
+/**
+ * Sends a message over a free connection. Answers with the response once its headers came, or with `undefined` when
+ * no connection is free or the one taken was found closed before anything was written: then a new one is needed.
+ */
+export const exchange = (
+  connections: Connections,
+  origin: string,
+  message: Outgoing,
+  running: Running
+): Effect.Effect<HttpResponse | undefined, NetError> =>
+  Effect.async((resume) => {
+    const kept = connections.take()
+    if (kept === undefined) return resume(Effect.succeed(undefined))
+    const handler = makeHandler(connections, kept, origin, running, (result) => resume(result))
+    try {
+      kept.client.dispatch(
+        {
+          origin,
+          method: message.method,
+          path: message.path,
+          headers: { ...message.headers },
+          body: message.body ?? null
+        },
+        handler
+      )
+    } catch (error) {
+      connections.drop(kept, new ConnectionGone("refused"))
+      resume(Effect.fail(faultOf(error, new URL(origin).host, false)))
+    }
+  })
+
+const makeHandler = (
+  connections: Connections,
+  kept: Kept,
+  origin: string,
+  running: Running,
+  answer: (result: Effect.Effect<HttpResponse | undefined, NetError>) => void
+): Dispatcher.DispatchHandler => {
+  let started = false
+  let answered = false
+  let over = false
+  let interim = 0
+  let reader: BodyReader | undefined
+  let failed: NetError | undefined
+
+  const stop = (): void => {
+    if (over) return
+    over = true
+    connections.drop(kept, new ConnectionGone("stopped"))
+  }
+  running.stop = stop
+  /** Ends everything with a failure of ours. */
+  const reject = (error: NetError): void => {
+    stop()
+    if (!answered) {
+      answered = true
+      answer(Effect.fail(error))
+    }
+  }
+  return {
+    onRequestStart: () => {
+      started = true
+    },
+    onResponseStart: (controller, status, headers) => {
+      if (status < 200) {
+        interim += 1
+        if (interim > MAX_INTERIM)
+          reject(maybeSent("SIGIL_PROTOCOL_FAULT", "invalid_http", "The server sent interim answers without end."))
+        return
+      }
+      const double = doubled(headers)
+      if (double !== undefined)
+        return reject(
+          maybeSent(
+            "SIGIL_PROTOCOL_FAULT",
+            "header_duplicate",
+            `The server answered with more than one header '${double}'.`,
+            status
+          )
+        )
+      const { location } = headers
+      if (status >= 300 && status < 400)
+        return reject(redirectFault(status, typeof location === "string" ? location : undefined, origin))
+      const coding = headers["content-encoding"]
+      if (typeof coding === "string" && coding.trim() !== "" && coding.trim().toLowerCase() !== "identity")
+        return reject(
+          maybeSent(
+            "SIGIL_PROTOCOL_FAULT",
+            "content_encoding",
+            "The server answered with a compressed body, which was not asked for.",
+            status
+          )
+        )
+      answered = true
+      controller.pause()
+      const response = makeResponse(status, headers, {
+        read: (given) => {
+          reader = given
+          if (failed !== undefined) given.fail(failed)
+          else controller.resume()
+        },
+        cancel: stop
+      })
+      answer(Effect.succeed(response))
+    },
+    onResponseData: (_controller, chunk) => {
+      if (!over) reader?.data(chunk)
+    },
+    onResponseEnd: () => {
+      if (over) return
+      over = true
+      connections.free(kept)
+      reader?.end()
+    },
+    onResponseError: (_controller, error) => {
+      const stopped = over
+      over = true
+      connections.drop(kept, new ConnectionGone("failed"))
+      if (!answered) {
+        answered = true
+        return answer(
+          !started && error instanceof ConnectionGone
+            ? Effect.succeed(undefined)
+            : Effect.fail(faultOf(error, new URL(origin).host, started))
+        )
+      }
+      failed = faultOf(error, new URL(origin).host, true)
+      if (!stopped) reader?.fail(failed)
+    }
+  }
+}
