@@ -44,7 +44,15 @@ export {
 export { Gates, layer as GatesLive, type Subject } from "./tools/Gates.ts"
 
 // Declaring servers.
-export type { CommonEntry, DynamicServers, InProcessEntry, StdioEntry, TrustEntry } from "./server/DynamicServers.ts"
+export type {
+  CommonEntry,
+  DynamicServer,
+  DynamicServers,
+  InProcessEntry,
+  RemoteEntry,
+  StdioEntry,
+  TrustEntry
+} from "./server/DynamicServers.ts"
 export { make as toolServer, tool, type Tool, type ToolResult, type ToolServerOptions } from "./transport/ToolServer.ts"
 export type {
   BrokenDeclaration,
@@ -114,7 +122,9 @@ export type { CleanupReport } from "./platform/CleanupReport.ts"
 // Transports.
 export {
   type OpenRequest,
+  type Plan,
   type Receiver,
+  type RemotePlan,
   type StderrView,
   type StdioPlan,
   Transport,

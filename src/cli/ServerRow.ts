@@ -68,13 +68,30 @@ export const shownCommand = (endpoint: StdioEndpoint): ReadonlyArray<string> => 
   ]
 }
 
-/** A URL without user information and with query values hidden. */
-export const shownUrl = (endpoint: RemoteEndpoint): string => {
-  if (!URL.canParse(endpoint.url)) return endpoint.url.replace(/\/\/[^/@]*@/, `//${HIDDEN}@`)
-  const url = new URL(endpoint.url)
-  const query = [...url.searchParams.keys()].map((name) => `${encodeURIComponent(name)}=${HIDDEN}`).join("&")
-  return `${url.origin}${url.pathname}${query === "" ? "" : `?${query}`}`
+const shownPart = (text: string): string => (looksLikeCredential(text) ? HIDDEN : text)
+
+/** The URL as written, variables by their names, without user information, with query values and credentials hidden. */
+export const shownUrl = ({ url }: RemoteEndpoint): string => {
+  const [, head = "", query] = /^([^?#]*)(?:\?([^#]*))?/.exec(url) ?? []
+  const place = head
+    .replace(/\/\/[^/]*@/, `//${HIDDEN}@`)
+    .split("/")
+    .map(shownPart)
+    .join("/")
+  const pairs = (query ?? "").split("&").map((pair) => {
+    const split = pair.indexOf("=")
+    const value = pair.slice(split + 1)
+    return split < 0 || /^\$\{[^}]*\}$/.test(value) ? shownPart(pair) : `${pair.slice(0, split)}=${HIDDEN}`
+  })
+  return query === undefined || query === "" ? place : `${place}?${pairs.join("&")}`
 }
+
+/** The headers that a remote server is sent, by name; the token of `bearer_token_env_var` is one. */
+export const headerNamesOf = (endpoint: RemoteEndpoint): ReadonlyArray<string> => [
+  ...Object.keys(endpoint.headers),
+  ...Object.keys(endpoint.envHeaders),
+  ...(endpoint.bearerTokenEnvVar === undefined ? [] : ["Authorization"])
+]
 
 /** Name of the transport as the documents spell it. */
 export const transportOf = (endpoint: StdioEndpoint | RemoteEndpoint): string =>

@@ -20,6 +20,7 @@ import { nameFault } from "./DecodeEntry.ts"
 import { decodeJson } from "./DecodeJson.ts"
 import { decodeToml } from "./DecodeToml.ts"
 import { addToJson, namesInJson, removeFromJson, setTrustInJson } from "./EditJson.ts"
+import { addToLists, type ListAdditions } from "./EditLists.ts"
 import { addToToml, appendRule, type Edited, namesInToml, removeFromToml, setTrustInToml } from "./EditToml.ts"
 import * as JsonText from "./JsonText.ts"
 import { record, toJson } from "./Located.ts"
@@ -285,6 +286,24 @@ export const pinServer = (
         return next
       }),
     { mode: modeOf(target) }
+  )
+
+/**
+ * Adds texts to lists of `[web]` in sigil.toml, as `mcp add --allow-loopback` does (spec section 6). Succeeds with false
+ * when they are all there.
+ */
+export const addToWebLists = (
+  sigilToml: string,
+  additions: ListAdditions
+): Effect.Effect<boolean, ConfigError | FileError> =>
+  update(
+    sigilToml,
+    (current) =>
+      Effect.gen(function* () {
+        const edited = yield* addToLists(current ?? "", sigilToml, "web", additions)
+        return edited === undefined ? current : yield* proven(edited, sigilToml, true)
+      }),
+    { mode: PRIVATE_MODE }
   )
 
 /**

@@ -37,7 +37,12 @@ const linesOf = (text: string, table: AST.TOMLTable): Lines => ({
   end: lineEnd(text, table.range[1])
 })
 
-const inlineList = (file: string, key: string, at: { readonly line: number; readonly column: number }): ConfigError =>
+/** The error of a list that stands where no edit can keep what is around it. */
+export const inlineList = (
+  file: string,
+  key: string,
+  at: { readonly line: number; readonly column: number }
+): ConfigError =>
   toError(
     {
       field: key,
@@ -55,7 +60,8 @@ const render = (tables: JsonObject, text: string): string => {
   return text.includes("\r\n") ? rendered.replaceAll("\n", "\r\n") : rendered
 }
 
-const append = (text: string, block: string): string => {
+/** Puts a block at the end, a blank line before it. */
+export const append = (text: string, block: string): string => {
   const eol = text.includes("\r\n") ? "\r\n" : "\n"
   if (text === "") return block
   return `${text}${text.endsWith("\n") ? "" : eol}${eol}${block}`
@@ -240,16 +246,18 @@ const startsWith = (path: ReadonlyArray<string>, start: ReadonlyArray<string>): 
 const isPath = (path: ReadonlyArray<string>, other: ReadonlyArray<string>): boolean =>
   path.length === other.length && startsWith(path, other)
 
-const eolOf = (text: string): string => (text.includes("\r\n") ? "\r\n" : "\n")
+/** The line end that a text uses. */
+export const eolOf = (text: string): string => (text.includes("\r\n") ? "\r\n" : "\n")
 
 /** Puts whole lines behind the line that holds `offset`. */
-const behindLine = (text: string, offset: number, lines: string): string => {
+export const behindLine = (text: string, offset: number, lines: string): string => {
   const end = lineEnd(text, offset)
   const before = text.slice(0, end)
   return `${before}${before.endsWith("\n") ? "" : eolOf(text)}${lines}${text.slice(end)}`
 }
 
-const indentOf = (text: string, offset: number): string =>
+/** The white space that the line of an offset begins with. */
+export const indentOf = (text: string, offset: number): string =>
   /^[ \t]*/.exec(text.slice(lineStart(text, offset), offset))?.[0] ?? ""
 
 /**

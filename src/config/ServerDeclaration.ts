@@ -159,5 +159,17 @@ export type Entry =
  */
 export const inProcessCommand = (name: string): string => `in-process:${name.replaceAll("$", "%24")}`
 
+/** The variables whose values an entry hands to its server by name: grants, or those of headers. Sorted, unique. */
+export const grantsOf = (endpoint: StdioEndpoint | RemoteEndpoint): ReadonlyArray<string> => {
+  const names =
+    endpoint._tag === "stdio"
+      ? [...endpoint.inheritEnv, ...endpoint.publicEnv]
+      : [
+          ...Object.values(endpoint.envHeaders),
+          ...(endpoint.bearerTokenEnvVar === undefined ? [] : [endpoint.bearerTokenEnvVar])
+        ]
+  return [...new Set(names)].sort()
+}
+
 /** The name of an entry. */
 export const nameOf = (entry: Entry): string => (entry._tag === "Valid" ? entry.declaration.name : entry.broken.name)

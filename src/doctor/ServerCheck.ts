@@ -1,5 +1,5 @@
 /** Whether each declared server could start: command, grants, approval, network. Starts nothing. */
-import type { Entry } from "../config/ServerDeclaration.ts"
+import { type Entry, grantsOf } from "../config/ServerDeclaration.ts"
 import { fixOf } from "../base/Failure.ts"
 import type { Verdict } from "../server/Admission.ts"
 import type { Finding } from "./Check.ts"
@@ -14,8 +14,10 @@ export const checkServer = (entry: Entry, verdicts: ReadonlyArray<Verdict>): Rea
   const refused = verdicts.find(({ verdict }) => verdict === "refuse")
   const container = containerFinding(entry)
   if (refused?.refusal === undefined) {
-    const grants = endpoint._tag === "stdio" && endpoint.inheritEnv.length > 0 ? endpoint.inheritEnv.join(", ") : "none"
+    const granted = endpoint._tag === "stdio" ? endpoint.inheritEnv : grantsOf(endpoint)
+    const grants = granted.length > 0 ? granted.join(", ") : "none"
     const message = [
+      ...(endpoint._tag === "stdio" ? [] : [`transport=${endpoint.transport}`]),
       declaration.startup,
       `required=${declaration.required}`,
       `trust=${trust.trustClass}`,
@@ -29,7 +31,9 @@ export const checkServer = (entry: Entry, verdicts: ReadonlyArray<Verdict>): Rea
   const optional = !declaration.required || declaration.startup === "lazy"
   // A decision that somebody took or has yet to take is no breakage; a missing command matters as much as the server.
   const decided = gate === "approval" || gate === "enabled" || refusal.code === "SIGIL_DENIED"
-  const status = decided || (gate === "executable" && optional) ? "warn" : "error"
+  // Whether somebody can answer is a matter of the run, not of the server.
+  const ofTheRun = refusal.code === "SIGIL_INPUT_REQUIRED"
+  const status = decided || ofTheRun || (gate === "executable" && optional) ? "warn" : "error"
   return [
     {
       code: `mcp:${gate}`,

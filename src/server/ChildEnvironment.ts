@@ -7,7 +7,7 @@
 import * as Either from "effect/Either"
 import type * as Context from "effect/Context"
 import { expand, pluginRoot, variablesOf } from "../config/Expansion.ts"
-import type { ServerDeclaration, StdioEndpoint } from "../config/ServerDeclaration.ts"
+import { grantsOf, type ServerDeclaration, type StdioEndpoint } from "../config/ServerDeclaration.ts"
 import type { HostEnvironment } from "../platform/HostEnvironment.ts"
 import { AdmissionError } from "./ServerError.ts"
 
@@ -74,7 +74,7 @@ export const build = (
   }
   variables["PATH"] ??= windows ? defaultWindowsPath : defaultPath
 
-  const grants = [...new Set([...endpoint.inheritEnv, ...endpoint.publicEnv])].sort()
+  const grants = grantsOf(endpoint)
   const missing = grants.filter((name) => host.get(name) === undefined)
   const broken = grants.filter((name) => !host.isUtf8(name))
   if (missing.length > 0 || broken.length > 0) {

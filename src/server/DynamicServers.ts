@@ -27,7 +27,7 @@ export interface CommonEntry {
   readonly toolTimeoutSecs?: number
   /** Call deadlines of single tools by exact name, milliseconds. */
   readonly toolTimeouts?: { readonly [tool: string]: number }
-  /** What a call deadline does to the connection; `close` when absent. */
+  /** What a call deadline does to the connection; when absent `close`, for a remote server `keep`. */
   readonly onTimeout?: "close" | "keep"
   /** The only tools that exist, by exact name. */
   readonly includeTools?: ReadonlyArray<string>
@@ -59,21 +59,40 @@ export interface StdioEntry extends CommonEntry {
   readonly isolation?: "none" | "pidns"
 }
 
+/** A server behind a URL (spec section 6, "HTTP safety"). */
+export interface RemoteEntry extends CommonEntry {
+  /** https or wss; http and ws only to this very machine and without credentials. */
+  readonly url: string
+  /** How to speak to it; `http` (Streamable HTTP) when absent. */
+  readonly transport?: "http" | "sse" | "ws" | "http-json"
+  /** Headers of each request; templates are expanded at the start. */
+  readonly headers?: { readonly [name: string]: string }
+  /** Header name to the variable of this process that holds its value. */
+  readonly envHttpHeaders?: { readonly [name: string]: string }
+  /** The variable that holds the token of `Authorization: Bearer …`. */
+  readonly bearerTokenEnvVar?: string
+  /** What it may ask of this client; nothing when absent. */
+  readonly clientCapabilities?: ReadonlyArray<"roots" | "elicitation">
+}
+
 /** A server that lives in this process. Nothing is started, and no network policy applies to its start. */
 export interface InProcessEntry extends CommonEntry {
   readonly inProcess: MemoryServer
 }
 
+/** One server of a program. */
+export type DynamicServer = StdioEntry | RemoteEntry | InProcessEntry
+
 /** Servers by their exact names. */
 export interface DynamicServers {
-  readonly [name: string]: StdioEntry | InProcessEntry
+  readonly [name: string]: DynamicServer
 }
 
 /** Whether the server lives in this process. */
-export const isInProcess = (entry: StdioEntry | InProcessEntry): entry is InProcessEntry => "inProcess" in entry
+export const isInProcess = (entry: DynamicServer): entry is InProcessEntry => "inProcess" in entry
 
 /** The entry as the decoder of JSON files takes it. */
-export const entryOf = (given: StdioEntry | InProcessEntry): DynamicEntry => {
+export const entryOf = (given: DynamicServer): DynamicEntry => {
   const { origin, ...whole } = given
   // Only JSON by its type; whatever else a caller slips in is refused by the decoder.
   if (!isInProcess(whole)) return { entry: whole as unknown as JsonObject, inProcess: false, origin }

@@ -25,7 +25,7 @@ import * as MemoryTransport from "../transport/MemoryTransport.ts"
 import type { MemoryServer } from "../transport/MemoryTransport.ts"
 import { Transport } from "../transport/Transport.ts"
 import { Admission, type GateName, type Verdict } from "./Admission.ts"
-import { entryOf as entryOfValue, type InProcessEntry, isInProcess, type StdioEntry } from "./DynamicServers.ts"
+import { type DynamicServer, entryOf as entryOfValue, isInProcess } from "./DynamicServers.ts"
 import { ElicitationTurn } from "./ElicitationTurn.ts"
 import * as EagerStart from "./EagerStart.ts"
 import * as Generation from "./Generation.ts"
@@ -69,7 +69,7 @@ export class Registry extends Context.Tag("sigil/server/Registry")<
      */
     readonly declare: (
       name: string,
-      entry: StdioEntry | InProcessEntry,
+      entry: DynamicServer,
       options?: { readonly origin?: "ide" }
     ) => Effect.Effect<ReloadReport, ConfigError>
     /** Takes back a server of scope `dynamic`; what it hid counts again. `SIGIL_UNKNOWN_SERVER` for any other name. */

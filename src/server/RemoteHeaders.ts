@@ -10,7 +10,7 @@ import * as Redacted from "effect/Redacted"
 import { KIB } from "../base/Units.ts"
 import { variablesOf } from "../config/Expansion.ts"
 import { childPath } from "../config/Located.ts"
-import type { RemoteEndpoint, ServerDeclaration } from "../config/ServerDeclaration.ts"
+import { grantsOf, type RemoteEndpoint, type ServerDeclaration } from "../config/ServerDeclaration.ts"
 import type { HostEnvironment } from "../platform/HostEnvironment.ts"
 import type { RemotePlan } from "../transport/Transport.ts"
 import { credentialOf, isPublic } from "./ChildEnvironment.ts"
@@ -219,11 +219,6 @@ export const resolve = (
   return Either.right({
     headers: values.map(({ credential, name, value }) => ({ name, value: Redacted.make(value), credential })),
     secrets: [...new Set(secrets)].filter((value) => value !== ""),
-    grants: [
-      ...new Set([
-        ...Object.values(expanded.envHeaders),
-        ...(expanded.bearerTokenEnvVar === undefined ? [] : [expanded.bearerTokenEnvVar])
-      ])
-    ].sort()
+    grants: grantsOf(expanded)
   })
 }

@@ -355,12 +355,22 @@ describe("what entries decode to", () => {
     broken(tomlEntry('transport = "stdio"', 'command = "x"', "[mcp_servers.http_headers]"))
   })
 
+  it("a call deadline closes a process and keeps a remote server, unless an entry says otherwise", () => {
+    assert.deepEqual(
+      ['{"command":"x"}', '{"url":"https://h/"}', '{"url":"https://h/","on_timeout":"close"}'].map(
+        (body) => valid(jsonEntry(body)).onTimeout
+      ),
+      ["close", "keep", "close"]
+    )
+  })
+
   it.each([
-    ['{"url":"https://h/"}', ["transport"]],
-    ['{"url":"https://h/","oauth":{}}', ["transport", "oauth"]],
+    ['{"url":"https://h/"}', []],
+    ['{"url":"https://h/","oauth":{}}', ["oauth"]],
+    ['{"url":"https://h/","auth":"backend"}', ["auth"]],
     ['{"command":"x","isolation":"pidns"}', []],
     ['{"command":"x","share":"per_client"}', ["share"]],
-    ['{"command":"x","protocol":"2026-07-28"}', ["protocol"]],
+    ['{"command":"x","protocol":"2026-07-28"}', []],
     ['{"command":"x","timeoutMode":"idle"}', []],
     ['{"command":"x","restart":"on_failure"}', []],
     ['{"command":"x","restart":"never"}', []],

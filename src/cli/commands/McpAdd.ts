@@ -66,6 +66,10 @@ const shape = shapeOf({
     },
     approval: { kind: "choice", choices: ["allow", "ask", "deny"], summary: "What happens to calls without a rule." },
     timeout: { kind: "number", value: "SECS", summary: "Deadline of one call." },
+    "allow-loopback": {
+      kind: "flag",
+      summary: "Let sigil call a URL of this machine: write its host and address to [web] of sigil.toml."
+    },
     force: { kind: "flag", summary: "Replace an existing entry of this name." }
   }
 })

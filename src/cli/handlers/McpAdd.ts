@@ -1,9 +1,12 @@
 /** `sigil mcp add`: declares a server in the file of its scope. Nothing is started. */
 import * as Effect from "effect/Effect"
 import type { JsonObject } from "../../base/Json.ts"
-import { addServer, type EditTarget, targetOf } from "../../config/Edit.ts"
+import { addServer, addToWebLists, type EditTarget, targetOf } from "../../config/Edit.ts"
+import { isEncrypted } from "../../config/EndpointUrl.ts"
 import { Locations } from "../../config/Locations.ts"
+import { accessLines, lackingAccess, loopbackHost } from "../../config/LoopbackAccess.ts"
 import { type Entry, nameOf, type Scope } from "../../config/ServerDeclaration.ts"
+import type { WebSettings } from "../../config/WebSettings.ts"
 import { HostEnvironment } from "../../platform/HostEnvironment.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
 import { grantedSecrets } from "../../server/GrantedSecrets.ts"
@@ -43,7 +46,8 @@ const misplaced = (input: Input, url: boolean): string | undefined => {
         ["header", options.header.length > 0],
         ["env-header", options["env-header"].length > 0],
         ["bearer-token-env-var", options["bearer-token-env-var"] !== undefined],
-        ["oauth", options.oauth]
+        ["oauth", options.oauth],
+        ["allow-loopback", options["allow-loopback"]]
       ] as const)
   const wrong = only.find(([, given]) => given)
   return wrong === undefined
@@ -124,6 +128,10 @@ export const handler: Handler<Input> = (input) =>
       if (!url && /^[a-z][a-z0-9+.-]*:\/\//i.test(args.command) && !input.dashes) {
         return yield* usage(path, `'${args.command}' is neither a command nor an http, https, ws or wss URL.`)
       }
+      const loopback = url ? loopbackHost(args.command) : undefined
+      if (options["allow-loopback"] && loopback === undefined) {
+        return yield* usage(path, "--allow-loopback goes with a URL of this machine: localhost, 127.0.0.1 or [::1].")
+      }
       const facts = yield* snapshot
       const scope = options.scope ?? (url || options.settings ? "user" : "project")
       if (scope === "project" && options["inherit-env"].length > 0) {
@@ -149,6 +157,7 @@ export const handler: Handler<Input> = (input) =>
         { name: args.name, fields: yield* entryOf(input, target, url) },
         { force: options.force, secretOf: grantedSecrets(facts.servers, host.get) }
       )
+      const access = yield* loopbackAccess(loopback, facts.settings.web, options["allow-loopback"])
       const notes = [
         ...(options.scope === undefined && url
           ? ["A URL is declared for you (scope user); --scope says otherwise."]
@@ -158,7 +167,16 @@ export const handler: Handler<Input> = (input) =>
           : []),
         ...(elsewhere !== undefined && elsewhere.file !== target.file
           ? [`The name is also declared in ${elsewhere.file} (scope ${elsewhere.scope}); the higher scope counts.`]
-          : [])
+          : []),
+        ...(target.scope === "project" && url && facts.settings.mcp.projectRemote !== "approved"
+          ? [
+              `Remote servers of a project are refused until [mcp] project_remote = "approved" stands in ${locations.sigilToml}.`
+            ]
+          : []),
+        ...(url && loopback === undefined && !args.command.includes("${") && !isEncrypted(args.command)
+          ? ["It will be refused: without encryption only this machine may be called. Use https or wss."]
+          : []),
+        ...access
       ]
       yield* output.document("change", {
         schema: "sigil.mcp.change/1",
@@ -172,11 +190,31 @@ export const handler: Handler<Input> = (input) =>
       const kind = url ? (options.transport ?? "http") : "stdio"
       yield* output.text([
         `Added '${args.name}' to scope ${target.scope} (${kind}): ${target.file}`,
-        ...notes,
+        ...notes.flatMap((note) => note.split("\n")),
         "It takes effect at the next start."
       ])
       return 0
     }).pipe(Effect.provide(Declarations.layer(run)))
+  })
+
+/** Admits a server of this machine, or says which lines would (spec section 6). The notes for people. */
+const loopbackAccess = (host: string | undefined, web: WebSettings, write: boolean) =>
+  Effect.gen(function* () {
+    if (host === undefined) return []
+    const { sigilToml } = yield* Locations
+    const lacking = lackingAccess(web, host)
+    const { allowed_private_cidrs: cidrs, allowed_private_hosts: hosts } = lacking
+    if (hosts.length + cidrs.length === 0) return []
+    const lines = accessLines(web, lacking)
+    if (!write)
+      return [
+        [
+          `It listens on this machine, which is not called until ${sigilToml} allows it (--allow-loopback writes this):`,
+          ...lines.map((line) => `  ${line}`)
+        ].join("\n")
+      ]
+    yield* addToWebLists(sigilToml, { allowed_private_hosts: hosts, allowed_private_cidrs: cidrs })
+    return [`Calls to ${host} are allowed now; ${sigilToml} says:\n${lines.map((line) => `  ${line}`).join("\n")}`]
   })
 
 /** The writable file among those that declare servers. */

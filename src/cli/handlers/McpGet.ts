@@ -2,14 +2,14 @@
 import * as Effect from "effect/Effect"
 import type { JsonObject } from "../../base/Json.ts"
 import { declarationFingerprint, environmentFingerprint } from "../../config/Fingerprint.ts"
-import type { ServerDeclaration } from "../../config/ServerDeclaration.ts"
+import { grantsOf, type ServerDeclaration } from "../../config/ServerDeclaration.ts"
 import type { Settings } from "../../config/Settings.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
 import { externalLabel, wanted } from "../../server/ProcessCoverage.ts"
 import type { Input } from "../commands/McpGet.ts"
 import type { Handler } from "../Handler.ts"
 import { Output } from "../Output.ts"
-import { HIDDEN, lineOf, serverDocument, shownCommand, shownUrl, transportOf } from "../ServerRow.ts"
+import { headerNamesOf, HIDDEN, lineOf, serverDocument, shownCommand, shownUrl, transportOf } from "../ServerRow.ts"
 import { rowOf, runtimeOptions, snapshot } from "../Session.ts"
 import { UsageError } from "../UsageError.ts"
 
@@ -81,9 +81,8 @@ const print = (declaration: ServerDeclaration, coverage: string, server: ReturnT
     const output = yield* Output
     const { endpoint, trust } = declaration
     const stdio = endpoint._tag === "stdio" ? endpoint : undefined
-    const grants = stdio === undefined ? [] : [...new Set([...stdio.inheritEnv, ...stdio.publicEnv])].sort()
-    const headerNames =
-      endpoint._tag === "remote" ? [...Object.keys(endpoint.headers), ...Object.keys(endpoint.envHeaders)] : []
+    const grants = grantsOf(endpoint)
+    const headerNames = endpoint._tag === "remote" ? headerNamesOf(endpoint) : []
     if (output.json) {
       return yield* output.document("get", {
         schema: "sigil.mcp.get/1",
@@ -107,7 +106,10 @@ const print = (declaration: ServerDeclaration, coverage: string, server: ReturnT
       ["Transport", transportOf(endpoint)],
       [stdio === undefined ? "URL" : "Command", lineOf({ _tag: "Valid", declaration })],
       ...(stdio === undefined
-        ? ([["Headers", headerNames.length === 0 ? "none" : headerNames.join(", ")]] as const)
+        ? ([
+            ["Headers", headerNames.length === 0 ? "none" : headerNames.join(", ")],
+            ["Granted", grants.length === 0 ? "none" : grants.join(", ")]
+          ] as const)
         : ([
             ["Directory", stdio.cwd ?? declaration.plugin?.root ?? "the workspace"],
             ["Environment", "isolated"],

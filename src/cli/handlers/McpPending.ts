@@ -63,6 +63,7 @@ const coloured = (line: string): Line => (line.startsWith("-") ? red(`    ${line
 const describe = (item: Item, declaration: ServerDeclaration, identity: string): ReadonlyArray<Line> => {
   const { endpoint, plugin } = declaration
   const values = Object.entries(endpoint._tag === "stdio" ? endpoint.env : endpoint.headers)
+  const verb = endpoint._tag === "stdio" ? "sets " : "sends"
   const left = leftOutOfAll(declaration, identity)
   return [
     [bold(item.name), item.change === undefined ? "" : " (changed since it was approved)"],
@@ -76,10 +77,18 @@ const describe = (item: Item, declaration: ServerDeclaration, identity: string):
       : []),
     `  reads      ${item.variables.length === 0 ? "no variables of yours" : item.variables.join(", ")}`,
     ...values.map(
-      ([name, value], index) => `  ${index === 0 ? "sets " : "     "}      ${name}=${quoted(shownValue(name, value))}`
+      ([name, value], index) => `  ${index === 0 ? verb : "     "}      ${name}=${quoted(shownValue(name, value))}`
     ),
+    ...(endpoint._tag === "remote"
+      ? [
+          ...Object.entries(endpoint.envHeaders),
+          ...(endpoint.bearerTokenEnvVar === undefined ? [] : [["Authorization", endpoint.bearerTokenEnvVar] as const])
+        ].map(
+          ([name, variable], index) => `  ${values.length + index === 0 ? verb : "     "}      ${name} from ${variable}`
+        )
+      : []),
     ...values
-      .filter(([name]) => steersCode(name))
+      .filter(([name]) => endpoint._tag === "stdio" && steersCode(name))
       .map(([name]) => [yellow("  warning"), `    ${name} decides which code runs`]),
     ...(left === undefined ? [] : [`  note       'approve --all' does not cover it: ${left}`]),
     ...(item.change === undefined ? [] : ["  changed", ...item.change.diff.split("\n").map(coloured)]),

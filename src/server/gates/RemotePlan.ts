@@ -8,16 +8,13 @@ import * as Effect from "effect/Effect"
 import { SECOND_MS } from "../../base/Units.ts"
 import { isEncrypted } from "../../config/EndpointUrl.ts"
 import { variablesOf } from "../../config/Expansion.ts"
+import { loopbackHost } from "../../config/LoopbackAccess.ts"
 import type { RemoteEndpoint, ServerDeclaration } from "../../config/ServerDeclaration.ts"
 import type { RemotePlan } from "../../transport/Transport.ts"
 import { looksSecret } from "../ChildEnvironment.ts"
 import { external } from "../ProcessCoverage.ts"
 import { AdmissionError } from "../ServerError.ts"
 import { known, located, type State } from "./Gate.ts"
-
-/** A host that is this machine whatever a resolver says: its name, or a loopback address. */
-export const isLoopbackHost = (hostname: string): boolean =>
-  hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname)
 
 /** Names of headers, each once, for people. */
 const namesOf = (headers: RemotePlan["headers"]): string => headers.map(({ name }) => name).join(", ")
@@ -35,9 +32,14 @@ export const remotePlan = (
     // Expansion has checked that it is one.
     const url = new URL(endpoint.url)
     if (!isEncrypted(endpoint.url)) {
-      const refuse = (reason: string, text: string, fix: string) =>
+      const refuse = (
+        code: "SIGIL_CONFIG_INVALID" | "SIGIL_NETWORK_REFUSED",
+        reason: string,
+        text: string,
+        fix: string
+      ) =>
         new AdmissionError({
-          code: "SIGIL_CONFIG_INVALID",
+          code,
           reason,
           text: `The server '${declaration.name}' cannot be called: ${text}`,
           fix,
@@ -48,15 +50,17 @@ export const remotePlan = (
       const inUrl = variablesOf(declaration).find(({ field, name }) => field === "url" && looksSecret(name))
       if (credentials.length > 0 || inUrl !== undefined)
         return yield* refuse(
+          "SIGIL_CONFIG_INVALID",
           "configuration_invalid",
           `its URL begins with ${url.protocol}// and it is sent ${
             inUrl === undefined ? `credentials (${namesOf(credentials)})` : `a credential in the URL (${inUrl.name})`
           }, which are never sent unencrypted.`,
           `Use ${secure}, or take the credential out of the entry.`
         )
-      if (!isLoopbackHost(url.hostname))
+      if (loopbackHost(endpoint.url) === undefined)
         return yield* refuse(
-          "unencrypted_destination",
+          "SIGIL_NETWORK_REFUSED",
+          "not_encrypted",
           `its URL begins with ${url.protocol}// and names another machine; only this machine (localhost, 127.0.0.1, [::1]) may be called unencrypted.`,
           `Use ${secure}.`
         )
@@ -86,8 +90,6 @@ const addressOf = (declaration: ServerDeclaration, url: URL): string => {
   const used = variablesOf(declaration).filter(({ field }) => field === "url")
   const [first] = used
   if (first === undefined || declaration.endpoint._tag !== "remote") return url.origin
-  const written = /^[a-z]+:\/\/[^/?#]*/i.exec(declaration.endpoint.url)?.[0]
-  return written === undefined || written.includes(":-")
-    ? `the address in ${first.name}`
-    : written.replace(/\/\/.*@/, "//")
+  const written = /^[a-z]+:\/\/(?:\$\{[^}]*\}|[^/?#])*/i.exec(declaration.endpoint.url)?.[0]
+  return written === undefined ? `the address in ${first.name}` : written.replace(/\/\/.*@/, "//")
 }
