@@ -12,10 +12,11 @@ import * as Either from "effect/Either"
 import { clip, escapeBlock } from "../base/Display.ts"
 import { type Json, type JsonObject, own } from "../base/Json.ts"
 import type { Terminal } from "../platform/Terminal.ts"
+import * as CredentialScan from "../policy/CredentialScan.ts"
 import { stringify } from "../protocol/Codec.ts"
 import type { Field, Form } from "../protocol/Form.ts"
 import { numbered, parseField } from "../protocol/FormAnswer.ts"
-import { checkField, expectation } from "../protocol/FormValue.ts"
+import { checkField, CREDENTIAL, expectation } from "../protocol/FormValue.ts"
 import type { Elicitor, FormAnswer, FormRequest, UrlAnswer, UrlRequest } from "../server/Elicitor.ts"
 import { bold, dim, type Line, red, render, yellow } from "./Markup.ts"
 
@@ -125,8 +126,11 @@ export const make = (
           word === "" && field.kind !== "multi"
             ? Either.left({ field: field.name, reason: "missing", text: "a value is required" })
             : parseField(field, line)
-        if (Either.isRight(parsed)) return parsed.right
-        yield* say([[red(`${indent}Not taken: `), `${parsed.left.text}.`]])
+        // What the gate would refuse at the end is better said now.
+        const key = Either.isRight(parsed) && typeof parsed.right === "string" && CredentialScan.finds(parsed.right)
+        if (Either.isRight(parsed) && !(key && field.kind === "string")) return parsed.right
+        const why = Either.isLeft(parsed) ? parsed.left.text : CREDENTIAL
+        yield* say([[red(`${indent}Not taken: `), `${why}.`]])
       }
     })
 

@@ -2,10 +2,11 @@
  * Values held against the fields of a form (K section 9.14, R section 9.5).
  *
  * A value that passes fits its field, is within bounds and does not look like a credential. Texts of faults say what is
- * expected and never repeat a value. Pure.
+ * expected, are safe to show, and never repeat a value. Pure.
  */
 import * as Either from "effect/Either"
 import { isLosslessNumber } from "lossless-json"
+import { clip, escapeLine } from "../base/Display.ts"
 import type { Json } from "../base/Json.ts"
 import { KIB } from "../base/Units.ts"
 import type { Choice, Field, MultiField } from "./Form.ts"
@@ -15,6 +16,11 @@ import { formatTexts, hasFormat } from "./FormFormats.ts"
 export const MAX_STRING_BYTES = 4 * KIB
 /** Fewest characters of a text that may be a credential (R section 9.5). */
 const CREDENTIAL_LENGTH = 32
+/** Characters of a pattern that are shown. */
+const SHOWN_PATTERN = 100
+
+/** What is said of a value that looks like a credential. */
+export const CREDENTIAL = "this looks like a key or token, and forms must not carry credentials"
 
 /** Why an answer does not do. */
 export interface AnswerFault {
@@ -46,7 +52,7 @@ export const expectation = (field: Field): string => {
       return [
         what,
         ...(length === "" ? [] : [length.trim()]),
-        ...(field.pattern === undefined ? [] : ["in a form of its own"])
+        ...(field.pattern === undefined ? [] : [`matching ${clip(escapeLine(field.pattern.source), SHOWN_PATTERN)}`])
       ].join(", ")
     }
     case "number":
@@ -105,14 +111,13 @@ const checkText = (field: Extract<Field, { kind: "string" }>, value: Json): Chec
   const characters = [...value].length
   if (characters < (field.minLength ?? 0) || characters > (field.maxLength ?? Infinity)) return misfit(field)
   if (field.format !== undefined && !hasFormat(field.format, value)) return misfit(field)
-  if (field.pattern !== undefined && !field.pattern.test(value))
-    return misfit(field, `expected text that fits the pattern ${field.pattern.source}`)
+  if (field.pattern !== undefined && !field.pattern.test(value)) return misfit(field)
   // A default comes from the server: there is nothing in it to keep from it.
   if (value !== field.default && looksLikeCredential(value))
     return Either.left({
       field: field.name,
       reason: "credential",
-      text: "this looks like a key or token, and forms must not carry credentials"
+      text: CREDENTIAL
     })
   return Either.right(value)
 }

@@ -109,6 +109,9 @@ const redactForm = (form: Form, redact: (text: string) => string): Form => ({
     ...field,
     ...(field.title === undefined ? {} : { title: redact(field.title) }),
     ...(field.description === undefined ? {} : { description: redact(field.description) }),
+    ...(field.kind !== "string" || field.pattern === undefined
+      ? {}
+      : { pattern: { ...field.pattern, source: redact(field.pattern.source) } }),
     ...("choices" in field
       ? { choices: field.choices.map(({ title, value }) => ({ value, title: redact(title) })) }
       : {})
@@ -213,13 +216,11 @@ export const make = (options: ElicitationOptions): Elicitation => {
       if (elicitor === undefined)
         return yield* nobody(Either.isRight(parsed) ? parsed.right.fields.map(({ name }) => name) : [])
       if (Either.isLeft(parsed)) return yield* rejected(-32602, `The form is refused. ${parsed.left.text}`)
-      const form = parsed.right
+      const form = redactForm(parsed.right, redact)
       const message = yield* shownMessage(params)
       const facts = { call, message, schema: schema ?? null, form }
       const late: FormAnswer = { action: "cancel" }
-      const given = yield* turn.withPermits(1)(
-        opened(elicitor.form({ server, message, form: redactForm(form, redact) }), late)
-      )
+      const given = yield* turn.withPermits(1)(opened(elicitor.form({ server, message, form }), late))
       switch (given.action) {
         case "unanswered":
           yield* record({ ...facts, action: "cancelled" })

@@ -185,6 +185,7 @@ describe("what is expected", () => {
     assert.equal(said({ type: "string" }), "text")
     assert.equal(said({ type: "string", minLength: 2, maxLength: 9 }), "text, 2 to 9 characters")
     assert.equal(said({ type: "string", maxLength: 9 }), "text, at most 9 characters")
+    assert.equal(said({ type: "string", pattern: "^[A-Z]+$" }), "text, matching ^[A-Z]+$")
     assert.equal(said({ type: "number", exclusiveMinimum: 0 }), "a number, more than 0")
     assert.equal(
       said({ type: "array", items: { enum: ["a", "b"] }, minItems: 1 }),

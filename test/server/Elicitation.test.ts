@@ -146,12 +146,15 @@ describe("a form", () => {
       const message = `\u001b]0;title\u0007Go to https://evil.example/x \u001b[31mnow\u001b[0m, \u202eabc ${SECRET}`
       const properties = {
         f: { type: "string", title: `T ${SECRET}`, description: `D ${SECRET}` },
-        g: { type: "string", enum: [SECRET] }
+        g: { type: "string", enum: [SECRET] },
+        h: { type: "string", pattern: SECRET }
       }
       yield* answer(params(properties, { message }), elicitor)
       assert.equal(shown[0]?.message, "Go to [url omitted] now, abc [hidden]")
       assert.deepInclude(shown[0]?.form.fields[0], { title: "T [hidden]", description: "D [hidden]" })
       assert.deepInclude(shown[0]?.form.fields[1], { choices: [{ value: SECRET, title: "[hidden]" }] })
+      const shownPattern = shown[0]?.form.fields[2]
+      assert.isTrue(shownPattern?.kind === "string" && shownPattern.pattern?.source === "[hidden]")
       assert.notInclude(stringify(records.map(({ payload }) => payload)), SECRET)
       yield* answer(params({}, { message: "\u001b[2J\u0000" }), elicitor)
       assert.equal(shown[1]?.message, "The server asks for input.")
