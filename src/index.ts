@@ -117,11 +117,25 @@ export { layer as ServerLogLive, layerMemory as ServerLogMemory, ServerLog } fro
 export type { Generation, OnOpen } from "./server/Generation.ts"
 export type { ServerInfo } from "./server/Negotiation.ts"
 export type { Progress } from "./server/Progress.ts"
+
+// What servers may ask back.
+export { ClientFeatures, type Features, type SamplingHandler } from "./server/ClientFeatures.ts"
+export type { Elicitor, FormAnswer, FormRequest, UrlAnswer, UrlRequest } from "./server/Elicitor.ts"
+export type { Choice, Field, Form } from "./protocol/Form.ts"
+export {
+  type Era,
+  type Eras,
+  EraStore,
+  layer as EraStoreLive,
+  layerMemory as EraStoreMemory
+} from "./server/EraStore.ts"
 export type { CleanupReport } from "./platform/CleanupReport.ts"
 
 // Transports.
 export {
+  type DeliveryFault,
   type OpenRequest,
+  type Outgoing,
   type Plan,
   type Receiver,
   type RemotePlan,
@@ -132,6 +146,12 @@ export {
   type WireEnd
 } from "./transport/Transport.ts"
 export { TransportError } from "./transport/TransportError.ts"
+export { layer as RemoteTransportLive } from "./transport/RemoteTransport.ts"
+export { layer as GuardedClientLive, GuardedClient } from "./net/GuardedClient.ts"
+export { layer as ResolverLive, layerTest as ResolverTest, Resolver } from "./net/Resolver.ts"
+export { type Disclosure, layer as PresenterLive, layerTest as PresenterTest, Presenter } from "./net/Presenter.ts"
+export { NetError } from "./net/NetError.ts"
+export type { DestinationRules } from "./net/DestinationRules.ts"
 export { layer as StdioTransportLive } from "./transport/StdioTransport.ts"
 export { layer as MemoryTransportLive, type MemoryLink, type MemoryServer } from "./transport/MemoryTransport.ts"
 
@@ -142,6 +162,7 @@ export {
   HostEnvironment
 } from "./platform/HostEnvironment.ts"
 export { layer as ReaperLive, layerNone as ReaperNone, Reaper } from "./platform/Reaper.ts"
+export { layer as TerminalLive, Terminal } from "./platform/Terminal.ts"
 export { layer as RandomLive, layerTest as RandomTest, Random } from "./platform/Random.ts"
 export { FileError } from "./platform/FileError.ts"
 export { Attribute as SpanAttribute } from "./telemetry/CallSpan.ts"

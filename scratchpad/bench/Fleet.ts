@@ -3,12 +3,15 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as HostEnvironment from "../../src/platform/HostEnvironment.ts"
+import * as Terminal from "../../src/platform/Terminal.ts"
 import * as Sigil from "../../src/runtime/Sigil.ts"
 import { Registry } from "../../src/server/Registry.ts"
 
 /** Reads the servers of a sigil.toml; starts none. */
 export const open = async (config: string) => {
-  const runtime = ManagedRuntime.make(Sigil.layer({ config }).pipe(Layer.provide(HostEnvironment.layer)))
+  const runtime = ManagedRuntime.make(
+    Sigil.layer({ config }).pipe(Layer.provide(Terminal.layer), Layer.provide(HostEnvironment.layer))
+  )
   const registry = await runtime.runPromise(Registry)
   return {
     start: () =>

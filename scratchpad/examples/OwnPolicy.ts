@@ -33,8 +33,8 @@ const options = { strict: true, servers: { echo: { inProcess: echo, trust: { app
 // What is provided first is what the core works with.
 const layer = Sigil.layerCore.pipe(
   Layer.provide(SecretsOfTheVault),
-  Layer.provide(Sigil.layerParts(options)),
   Layer.provide(Sigil.layerTransport(options)),
+  Layer.provide(Sigil.layerParts(options)),
   Layer.provide(HostEnvironmentLive)
 )
 

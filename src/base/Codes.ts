@@ -170,6 +170,16 @@ export const catalogue = {
     "The server answered with a redirect, and sigil follows none.",
     "Declare the server with the address it redirects to, if you trust that one."
   ),
+  SIGIL_HTTP_STATUS: entry(
+    3,
+    "The remote server answered with an HTTP status that is no answer.",
+    "Check the URL of the entry, and whether the server is up."
+  ),
+  SIGIL_SIGN_IN_NEEDED: entry(
+    6,
+    "The remote server wants a sign-in or another credential.",
+    "Give the entry a credential, e.g. bearer_token_env_var, or correct the one it names."
+  ),
   SIGIL_CALL_CANCELLED: entry(3, "The server cancelled the call.", "Try the call again."),
   SIGIL_ENVIRONMENT_CHANGED: entry(
     3,

@@ -18,7 +18,7 @@ const MAX_LEVELS = 32
 export interface ParamHeader {
   /** Keys from the arguments' root. */
   readonly path: ReadonlyArray<string>
-  /** The whole header name, `Mcp-Param-` included. */
+  /** The whole header name, `mcp-param-` included, in lower case. */
   readonly header: string
 }
 
@@ -51,7 +51,7 @@ export const paramHeadersOf = (inputSchema: JsonObject): ReadonlyArray<ParamHead
         return { path: at, message: "only a string, an integer or a boolean can travel in a header" }
       if (names.has(name.toLowerCase())) return { path: at, message: "two arguments name the same header" }
       names.add(name.toLowerCase())
-      found.push({ path, header: `Mcp-Param-${name}` })
+      found.push({ path, header: `mcp-param-${name.toLowerCase()}` })
     }
     for (const [key, value] of Object.entries(schema)) {
       const inner = `${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`

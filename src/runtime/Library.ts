@@ -14,7 +14,7 @@ import * as Locations from "../config/Locations.ts"
 import { merge } from "../config/Merge.ts"
 import { defaultSettings } from "../config/Settings.ts"
 import * as HostEnvironment from "../platform/HostEnvironment.ts"
-import * as Reaper from "../platform/Reaper.ts"
+import * as Terminal from "../platform/Terminal.ts"
 import * as ApprovalStore from "../policy/ApprovalStore.ts"
 import * as Secrets from "../policy/Secrets.ts"
 import * as StateDirectory from "../policy/StateDirectory.ts"
@@ -22,13 +22,13 @@ import * as Toggles from "../policy/Toggles.ts"
 import * as ServerLog from "../server/ServerLog.ts"
 import * as Artifacts from "../tools/Artifacts.ts"
 import * as MemoryTransport from "../transport/MemoryTransport.ts"
-import * as StdioTransport from "../transport/StdioTransport.ts"
 import * as SwitchTransport from "../transport/SwitchTransport.ts"
 import type { Transport } from "../transport/Transport.ts"
 import type { DynamicServers } from "../server/DynamicServers.ts"
 import { inProcessOf, sourceOf } from "./DynamicServers.ts"
 import type { RuntimeOptions } from "./Declarations.ts"
 import * as Sigil from "./Sigil.ts"
+import * as Transports from "./Transports.ts"
 
 export type { Core, Parts, Services } from "./Sigil.ts"
 export { layerCore } from "./Sigil.ts"
@@ -68,9 +68,14 @@ export const layerParts = (
   options: Options = {}
 ): Layer.Layer<Sigil.Parts, ConfigError, HostEnvironment.HostEnvironment> => Sigil.layerParts(runtimeOptions(options))
 
-/** Processes and the in-process servers of the options. */
-export const layerTransport = (options: Options = {}): Layer.Layer<Transport> =>
-  withInProcess(options.servers).pipe(Layer.provide(StdioTransport.layer), Layer.provide(Reaper.layer))
+/**
+ * Processes, remote servers and the in-process servers of the options. What goes to remote servers is put on record in
+ * the log of the parts, and disclosed on stderr.
+ */
+export const layerTransport = (
+  options: Options = {}
+): Layer.Layer<Transport, never, AuditLog.AuditLog | HostEnvironment.HostEnvironment> =>
+  withInProcess(options.servers).pipe(Layer.provide(Transports.layer), Layer.provide(Terminal.layer))
 
 /** The whole, with a transport of the caller's for everything but in-process servers. */
 export const layerWithTransport = (
@@ -86,8 +91,9 @@ export const layerWithTransport = (
  */
 export const layer = (options: Options = {}): Layer.Layer<Sigil.Services, ConfigError> =>
   Sigil.layerCore.pipe(
-    Layer.provideMerge(layerParts(options)),
     Layer.provide(layerTransport(options)),
+    Layer.provideMerge(layerParts(options)),
+    Layer.provide(Sigil.layerEras(options)),
     Layer.provide(HostEnvironment.layer)
   )
 

@@ -9,17 +9,18 @@ import * as Layer from "effect/Layer"
 import type * as AuditLog from "../audit/AuditLog.ts"
 import type { ConfigError } from "../config/ConfigError.ts"
 import { Configuration } from "../config/Configuration.ts"
-import { Locations } from "../config/Locations.ts"
+import { layer as layerLocations, Locations } from "../config/Locations.ts"
 import { HostEnvironment } from "../platform/HostEnvironment.ts"
 import * as PidNamespace from "../platform/PidNamespace.ts"
 import * as Random from "../platform/Random.ts"
-import * as Reaper from "../platform/Reaper.ts"
+import type { Terminal } from "../platform/Terminal.ts"
 import * as Sandbox from "../platform/Sandbox.ts"
 import type { ApprovalStore } from "../policy/ApprovalStore.ts"
 import * as Secrets from "../policy/Secrets.ts"
 import * as StateDirectory from "../policy/StateDirectory.ts"
 import type { Toggles } from "../policy/Toggles.ts"
 import * as Admission from "../server/Admission.ts"
+import * as EraStore from "../server/EraStore.ts"
 import * as Registry from "../server/Registry.ts"
 import * as RunGate from "../server/RunGate.ts"
 import * as ServerLog from "../server/ServerLog.ts"
@@ -29,9 +30,9 @@ import * as Otlp from "../telemetry/Otlp.ts"
 import * as Gates from "../tools/Gates.ts"
 import * as Pipeline from "../tools/Pipeline.ts"
 import * as Surfaces from "../tools/Surfaces.ts"
-import * as StdioTransport from "../transport/StdioTransport.ts"
 import type { Transport } from "../transport/Transport.ts"
 import * as Declarations from "./Declarations.ts"
+import * as Transports from "./Transports.ts"
 import * as Records from "./Records.ts"
 
 export type { RuntimeOptions } from "./Declarations.ts"
@@ -105,6 +106,15 @@ export const layerWithTransport = (
   options: Declarations.RuntimeOptions
 ): Layer.Layer<Services, ConfigError, HostEnvironment | Transport> => Layer.provideMerge(layerCore, layerParts(options))
 
-/** The whole over real processes. */
-export const layer = (options: Declarations.RuntimeOptions): Layer.Layer<Services, ConfigError, HostEnvironment> =>
-  layerWithTransport(options).pipe(Layer.provide(StdioTransport.layer.pipe(Layer.provide(Reaper.layer))))
+/** The whole over real processes and the network; what is sent to remote servers is disclosed on the terminal. */
+export const layer = (
+  options: Declarations.RuntimeOptions
+): Layer.Layer<Services, ConfigError, HostEnvironment | Terminal> =>
+  Layer.provide(layerCore, Transports.layer).pipe(
+    Layer.provideMerge(layerParts(options)),
+    Layer.provide(layerEras(options))
+  )
+
+/** What servers turned out to speak, kept in the cache directory. */
+export const layerEras = (options: Declarations.RuntimeOptions): Layer.Layer<never, never, HostEnvironment> =>
+  EraStore.layer.pipe(Layer.provide(layerLocations({ configPath: options.config, cwd: options.cwd })))

@@ -118,8 +118,9 @@ const handshake = (facts: Facts): Ask => {
       gather: () => Effect.succeed({}),
       now: () => clock.unsafeCurrentTimeMillis()
     }
-    return Effect.flatMap(connection.request(method, { ...params, task: { ttl: options.deadlineMs } }, options), (first) =>
-      Tasks.follow(following, first, options, Math.max(1, endsAt - clock.unsafeCurrentTimeMillis()))
+    return Effect.flatMap(
+      connection.request(method, { ...params, task: { ttl: options.deadlineMs } }, options),
+      (first) => Tasks.follow(following, first, options, Math.max(1, endsAt - clock.unsafeCurrentTimeMillis()))
     )
   }
 }
@@ -142,7 +143,9 @@ const stateless = (facts: Facts): Ask => {
     const { asker, cacheKey, operation } = options
     const kept = cacheKey === undefined ? undefined : cache.get(method, cacheKey, now())
     if (kept !== undefined) return Effect.succeed(kept)
-    const gather = (result: JsonObject): Effect.Effect<readonly [JsonObject, InputRounds.InputRequired], ConnectionError> => {
+    const gather = (
+      result: JsonObject
+    ): Effect.Effect<readonly [JsonObject, InputRounds.InputRequired], ConnectionError> => {
       const required = InputRounds.readInputRequired(server, method, operation, result)
       if (required instanceof ConnectionError) return Effect.fail(required)
       return Effect.map(
@@ -157,10 +160,21 @@ const stateless = (facts: Facts): Ask => {
     const level = logLevel()
     const base: RequestOptions = level === undefined ? options : { ...options, logLevel: level }
 
-    const round = (made: number, asked: JsonObject | undefined, deadlineMs: number, tasks: boolean, headers: RequestOptions["headers"]): Answer =>
+    const round = (
+      made: number,
+      asked: JsonObject | undefined,
+      deadlineMs: number,
+      tasks: boolean,
+      headers: RequestOptions["headers"]
+    ): Answer =>
       Effect.suspend(() => {
         const begun = now()
-        const given = { ...base, deadlineMs, capabilities: declare(tasks), ...(headers === undefined ? {} : { headers }) }
+        const given = {
+          ...base,
+          deadlineMs,
+          capabilities: declare(tasks),
+          ...(headers === undefined ? {} : { headers })
+        }
         const left = (): number => Math.max(1, deadlineMs - (now() - begun))
         return connection.request(method, asked, given).pipe(
           Effect.matchEffect({

@@ -451,7 +451,8 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
           }
           const id = nextId++
           sending?.sent(id)
-          const tokened = given.onProgress === undefined && given.idleMaxMs === undefined ? params : withToken(params, id)
+          const tokened =
+            given.onProgress === undefined && given.idleMaxMs === undefined ? params : withToken(params, id)
           const whole = revision?.era === "stateless" ? dress(revision, tokened, options.standing, given) : tokened
           const text = JsonRpc.request(id, method, whole)
           if (text.length * 3 > MAX_FRAME_BYTES && Buffer.byteLength(text) > MAX_FRAME_BYTES) {

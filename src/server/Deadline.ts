@@ -105,10 +105,7 @@ export const within = <A, E>(
   deadlines: Deadlines,
   ms: number,
   onTimeout: () => E,
-  start: (
-    settle: (answer: Effect.Effect<A, E>) => void,
-    watch: Watch
-  ) => (reason: "timeout" | "interrupted") => void
+  start: (settle: (answer: Effect.Effect<A, E>) => void, watch: Watch) => (reason: "timeout" | "interrupted") => void
 ): Effect.Effect<A, E> =>
   Effect.async<A, E>((resume) => {
     let settled = false

@@ -8,4 +8,7 @@ export class ElicitationTurn extends Context.Reference<ElicitationTurn>()("sigil
 }) {}
 
 /** The permit. */
-export const elicitationTurn: Effect.Effect<Effect.Semaphore> = Effect.map(ElicitationTurn, ({ semaphore }) => semaphore)
+export const elicitationTurn: Effect.Effect<Effect.Semaphore> = Effect.map(
+  ElicitationTurn,
+  ({ semaphore }) => semaphore
+)

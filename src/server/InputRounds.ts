@@ -132,7 +132,11 @@ const notOffered = (
 }
 
 /** The parameters of the next round. */
-export const nextParams = (params: JsonObject | undefined, answers: JsonObject, state: Json | undefined): JsonObject => ({
+export const nextParams = (
+  params: JsonObject | undefined,
+  answers: JsonObject,
+  state: Json | undefined
+): JsonObject => ({
   ...params,
   ...(Object.keys(answers).length === 0 ? {} : { inputResponses: answers }),
   ...(state === undefined ? {} : { requestState: state })

@@ -42,10 +42,7 @@ export interface ListRequest {
 }
 
 /** All pages of one list. */
-export const listAll = (
-  ask: Ask,
-  request: ListRequest
-): Effect.Effect<Listing, ConnectionError | RemoteError> =>
+export const listAll = (ask: Ask, request: ListRequest): Effect.Effect<Listing, ConnectionError | RemoteError> =>
   Effect.gen(function* () {
     const { method, member, server } = request
     const items: Array<Json> = []

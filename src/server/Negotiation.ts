@@ -158,14 +158,18 @@ const probeStdio = (facts: Facts): Effect.Effect<Outcome, Fault> =>
       if (answer._tag === "Modern") return Effect.succeed(answer.outcome)
       const end = facts.connection.terminal()?.end
       if (end === undefined) return handshake(facts, undefined)
-      return mourned.has(end.reason)
-        ? Effect.succeed({ _tag: "Again", era: "handshake" })
-        : Effect.fail(answer.failure)
+      return mourned.has(end.reason) ? Effect.succeed({ _tag: "Again", era: "handshake" }) : Effect.fail(answer.failure)
     }
   )
 
 /** Ends that a server may have brought upon itself by a question it did not know. */
-const mourned = new Set(["connection_closed", "stream_closed", "write_failed", "invalid_json", "invalid_jsonrpc_envelope"])
+const mourned = new Set([
+  "connection_closed",
+  "stream_closed",
+  "write_failed",
+  "invalid_json",
+  "invalid_jsonrpc_envelope"
+])
 
 /**
  * Over HTTP the status says whether the answer is about the era at all. A server that keeps silent has half of the budget.

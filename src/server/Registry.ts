@@ -27,6 +27,7 @@ import { Transport } from "../transport/Transport.ts"
 import { Admission, type GateName, type Verdict } from "./Admission.ts"
 import { type DynamicServer, entryOf as entryOfValue, isInProcess } from "./DynamicServers.ts"
 import { ElicitationTurn } from "./ElicitationTurn.ts"
+import { type Era, EraStore } from "./EraStore.ts"
 import * as EagerStart from "./EagerStart.ts"
 import * as Generation from "./Generation.ts"
 import { changesBetween, type ReloadReport } from "./Reload.ts"
@@ -123,10 +124,23 @@ const make = (places: number) =>
     const audit = yield* AuditLog
     const random = yield* Random
     const gate = yield* RunGate
-    const context = Context.add(
-      Spans.withoutSpan(yield* Effect.context<Generation.Needs>()),
-      ElicitationTurn,
-      { semaphore: yield* Effect.makeSemaphore(1) }
+    const eras = yield* EraStore
+    const spoken = new Map<string, Era>()
+    const context = Spans.withoutSpan(yield* Effect.context<Generation.Needs>()).pipe(
+      Context.add(ElicitationTurn, { semaphore: yield* Effect.makeSemaphore(1) }),
+      // What a server spoke in this run holds for its next start, whether or not it is kept for the next run.
+      Context.add(EraStore, {
+        recall: (key) =>
+          Effect.suspend(() => {
+            const era = spoken.get(key)
+            return era === undefined ? eras.recall(key) : Effect.succeed(era)
+          }),
+        remember: (key, era) =>
+          Effect.suspend(() => {
+            spoken.set(key, era)
+            return eras.remember(key, era)
+          })
+      })
     )
     let snapshot = yield* configuration.load
     yield* admission.know(snapshot)

@@ -53,7 +53,9 @@ export const make = (facts: Facts): ServerRequests => {
             if (fault._tag === "Rejected") return Effect.fail({ code: fault.code, message: fault.message })
             // The server hears that nobody answered; its call ends with the reason.
             asked.fail(
-              fault._tag === "Unrecorded" ? unrecorded(server, fault.error) : callFailure(server, asked.operation, fault)
+              fault._tag === "Unrecorded"
+                ? unrecorded(server, fault.error)
+                : callFailure(server, asked.operation, fault)
             )
             return Effect.succeed(CANCEL)
           })

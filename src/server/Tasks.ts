@@ -88,7 +88,11 @@ export const follow = (
   const left = (): RequestOptions => ({ ...options, deadlineMs: Math.max(1, endsAt - now()), cancellable: false })
   const answered = new Set<string>()
 
-  const step = (status: string, whole: JsonObject, pollMs: number): Effect.Effect<JsonObject, ConnectionError | RemoteError> =>
+  const step = (
+    status: string,
+    whole: JsonObject,
+    pollMs: number
+  ): Effect.Effect<JsonObject, ConnectionError | RemoteError> =>
     Effect.suspend(() => {
       if (dialect === "experiment") {
         // The outcome is fetched by a request that waits for it; on its way the server may ask by requests of its own.
@@ -134,11 +138,11 @@ export const follow = (
           : step(next.status, whole, next.pollMs)
       })
     )
-  const cancel = request("tasks/cancel", { taskId: id }, { ...options, deadlineMs: CANCEL_MS, cancellable: false }).pipe(
-    Effect.ignore,
-    Effect.interruptible,
-    Effect.timeoutOption(CANCEL_MS)
-  )
+  const cancel = request(
+    "tasks/cancel",
+    { taskId: id },
+    { ...options, deadlineMs: CANCEL_MS, cancellable: false }
+  ).pipe(Effect.ignore, Effect.interruptible, Effect.timeoutOption(CANCEL_MS))
   let over = false
   return step(task.status, first, task.pollMs).pipe(
     Effect.tap(() => Effect.sync(() => void (over = true))),

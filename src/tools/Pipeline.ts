@@ -263,7 +263,9 @@ const make = Effect.gen(function* () {
       headers,
       // A hint counts only from a server that is the user's own or official (S section 12.3 row 27).
       idempotent:
-        trustClass !== "third_party" && tool.annotations !== undefined && own(tool.annotations, "idempotentHint") === true,
+        trustClass !== "third_party" &&
+        tool.annotations !== undefined &&
+        own(tool.annotations, "idempotentHint") === true,
       freshHeaders: Effect.gen(function* () {
         const { deadlineField, deadlineMs } = CallDeadline.of(generation.declaration, {})
         const end = clock.unsafeCurrentTimeMillis() + deadlineMs

@@ -11,6 +11,7 @@ import * as fc from "fast-check"
 import { afterAll, assert, beforeAll } from "vitest"
 import * as HostEnvironment from "../../src/platform/HostEnvironment.ts"
 import * as Library from "../../src/runtime/Library.ts"
+import * as Transports from "../../src/runtime/Transports.ts"
 import { Registry } from "../../src/server/Registry.ts"
 import { headless } from "../../src/tools/Caller.ts"
 import { Pipeline } from "../../src/tools/Pipeline.ts"
@@ -35,7 +36,7 @@ const layer = (refresh: "overlap" | "exclusive", file: string) => {
     strict: true
   }
   return Library.layerWithTransport(options).pipe(
-    Layer.provide(Library.layerTransport(options)),
+    Layer.provide(Transports.layerProcesses),
     Layer.provide(
       HostEnvironment.layerTest({ variables: { PATH: process.env["PATH"] ?? "" }, homeDirectory: base, cwd: base })
     )

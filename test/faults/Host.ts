@@ -17,6 +17,7 @@ import { setTimeout as pause } from "node:timers/promises"
 import { isFailure } from "../../src/base/Failure.ts"
 import * as HostEnvironment from "../../src/platform/HostEnvironment.ts"
 import * as Library from "../../src/runtime/Library.ts"
+import * as Transports from "../../src/runtime/Transports.ts"
 import type { Progress } from "../../src/server/Progress.ts"
 import type { Generation } from "../../src/server/Generation.ts"
 import { Registry, type ServerCleanup } from "../../src/server/Registry.ts"
@@ -131,7 +132,7 @@ export const open = async (row: Row, server: string): Promise<Host> => {
   const options = { mcpConfig: [JSON.stringify({ mcpServers })], strict: true }
   const runtime = ManagedRuntime.make(
     Library.layerWithTransport(options).pipe(
-      Layer.provide(Library.layerTransport(options)),
+      Layer.provide(Transports.layerProcesses),
       Layer.provide(
         HostEnvironment.layerTest({
           variables: { PATH: process.env["PATH"] ?? "" },
