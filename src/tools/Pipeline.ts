@@ -182,7 +182,12 @@ const make = Effect.gen(function* () {
       return compiled.right
     })
 
-  const validateArguments = (generation: Generation, tool: CatalogTool, args: JsonObject) =>
+  /** The arguments as they are sent, when they fit. */
+  const validateArguments = (
+    generation: Generation,
+    tool: CatalogTool,
+    args: JsonObject
+  ): Effect.Effect<JsonObject, CallRefused> =>
     Effect.gen(function* () {
       if (deeperThan(args, MAX_NESTING)) {
         return yield* CallRefused.misfit(tool, [
@@ -193,7 +198,10 @@ const make = Effect.gen(function* () {
         prepare(generation).validators.get(`input\0${tool.name}`) ??
         (yield* validatorOf(generation, tool, "input", tool.inputSchema))
       const problems = validator.validate(args)
-      if (problems.length > 0) return yield* CallRefused.misfit(tool, problems)
+      if (problems.length === 0) return args
+      const given = withoutNulls(tool.inputSchema, args, problems)
+      if (given === undefined || validator.validate(given).length > 0) return yield* CallRefused.misfit(tool, problems)
+      return given
     })
 
   const subjects = new WeakMap<CatalogTool, Subject>()
@@ -334,8 +342,8 @@ const make = Effect.gen(function* () {
     record: CallRecord
   ): Effect.Effect<CallOutcome, CallError> =>
     Effect.gen(function* () {
-      const args = typeof request.args === "function" ? yield* request.args(tool) : request.args
-      yield* validateArguments(generation, tool, args)
+      const made = typeof request.args === "function" ? yield* request.args(tool) : request.args
+      const args = yield* validateArguments(generation, tool, made)
       yield* gates.permit(caller, record, generation, args)
       yield* gates
         .secrets(record.subject, generation, args)
@@ -423,7 +431,7 @@ const make = Effect.gen(function* () {
         ] satisfies ReadonlyArray<StepVerdict>
       }
       verdicts.push({ gate: "arguments", verdict: "pass", why: "they fit the input schema" })
-      const decided = gates.decide(caller, subjectOf(tool), generation, args.right)
+      const decided = gates.decide(caller, subjectOf(tool), generation, fits.right)
       const answered = decided.decision === "ask" && caller.yes && decided.facets.network !== "ask"
       verdicts.push({
         gate: "permission",
@@ -432,7 +440,7 @@ const make = Effect.gen(function* () {
         ...(decided.ground.where === undefined ? {} : { where: decided.ground.where }),
         decision: decided
       })
-      const secret = yield* Effect.either(gates.secrets(subjectOf(tool), generation, args.right))
+      const secret = yield* Effect.either(gates.secrets(subjectOf(tool), generation, fits.right))
       verdicts.push(
         Either.isRight(secret)
           ? { gate: "secret_gate", verdict: "pass", why: "no known secret is sent" }
@@ -480,6 +488,24 @@ const make = Effect.gen(function* () {
 })
 
 const noOptions = {}
+
+/**
+ * Arguments without those that are null where the tool wants another type and does not require one: models write null
+ * for "not given". `undefined` when that is not all that is wrong.
+ */
+const withoutNulls = (
+  schema: JsonObject,
+  args: JsonObject,
+  problems: ReadonlyArray<{ readonly path: string }>
+): JsonObject | undefined => {
+  const required = own(schema, "required")
+  const nulls = Object.keys(args).filter(
+    (key) => args[key] === null && !(Array.isArray(required) && required.includes(key))
+  )
+  const pointers = new Set(nulls.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`))
+  if (!problems.every(({ path }) => pointers.has(path))) return undefined
+  return Object.fromEntries(Object.entries(args).filter(([key]) => !nulls.includes(key)))
+}
 
 /** Whether the server forgot the session and never saw the request. */
 const isForgotten = (error: ConnectionError | RemoteError): boolean =>
