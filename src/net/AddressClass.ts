@@ -100,8 +100,10 @@ const classOf6 = (address: ipaddr.IPv6): AddressClass => {
 
 /** The address behind a text of the usual form; no zone, no other number bases. */
 const parse = (text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined => {
-  if (isIP(text) === 0 || text.includes("%")) return undefined
-  const address = ipaddr.parse(text)
+  const family = isIP(text)
+  if (family === 0 || text.includes("%")) return undefined
+  // ipaddr.js takes ::a.b.c.d for a mapped address; the system does not. The URL parser spells it in groups.
+  const address = ipaddr.parse(family === 4 ? text : new URL(`http://[${text}]`).hostname.slice(1, -1))
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address
 }
 

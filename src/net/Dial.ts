@@ -8,6 +8,7 @@
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
 import * as http from "node:http"
 import * as https from "node:https"
@@ -38,7 +39,7 @@ export interface DialPlan {
   readonly rules: DestinationRules
   /** Milliseconds for all of it: resolve, connect, TLS. */
   readonly timeoutMs: number
-  /** Certificates (PEM) that are trusted besides the system's. */
+  /** Certificates (PEM) that are trusted besides those that Node brings. */
   readonly trusted: ReadonlyArray<string>
 }
 
@@ -188,17 +189,22 @@ const reach = (
 }
 
 /** Opens a connection. Interruption and failure leave no socket behind. */
-export const dial = (resolver: Context.Tag.Service<Resolver>, plan: DialPlan): Effect.Effect<Dialled, NetError> => {
-  const { destination, trusted, timeoutMs } = plan
-  return reach(resolver, plan).pipe(
-    Effect.flatMap((dialled) =>
-      destination.encrypted
-        ? Effect.map(secure(dialled.socket, destination.host, trusted), (socket) => ({ ...dialled, socket }))
-        : Effect.succeed(dialled)
-    ),
-    Effect.timeoutFail({
-      duration: Duration.millis(timeoutMs),
-      onTimeout: () => lost("connect_timeout", destination.host, `nothing answered within ${timeoutMs} ms`)
-    })
-  )
-}
+export const dial = (resolver: Context.Tag.Service<Resolver>, plan: DialPlan): Effect.Effect<Dialled, NetError> =>
+  Effect.suspend(() => {
+    const { destination, trusted, timeoutMs } = plan
+    /** What was opened so far: between two steps nobody else knows of it. */
+    let held: net.Socket | undefined
+    return reach(resolver, plan).pipe(
+      Effect.flatMap((dialled) => {
+        held = dialled.socket
+        return destination.encrypted
+          ? Effect.map(secure(dialled.socket, destination.host, trusted), (socket) => ({ ...dialled, socket }))
+          : Effect.succeed(dialled)
+      }),
+      Effect.timeoutFail({
+        duration: Duration.millis(timeoutMs),
+        onTimeout: () => lost("connect_timeout", destination.host, `nothing answered within ${timeoutMs} ms`)
+      }),
+      Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => held?.destroy())))
+    )
+  })

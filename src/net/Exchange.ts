@@ -45,7 +45,7 @@ const faultOf = (error: unknown, host: string, started: boolean): NetError => {
       "headers_too_large",
       `The server answered with headers of more than ${MAX_RESPONSE_HEADER_BYTES} bytes.`
     )
-  if (code.startsWith("HPE_") || code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH")
+  if (code.startsWith("HPE_") || code === "HTTPParserError" || code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH")
     return maybeSent("SIGIL_PROTOCOL_FAULT", "invalid_http", `The server's answer is not valid HTTP (${code}).`)
   if (code === "UND_ERR_INVALID_ARG")
     return notSent("SIGIL_CONFIG_INVALID", "request_invalid", "The message has a header or path that cannot be sent.")
@@ -114,11 +114,10 @@ const makeHandler = (
   running.stop = stop
   /** Ends everything with a failure of ours. */
   const reject = (error: NetError): void => {
+    const first = !answered
+    answered = true
     stop()
-    if (!answered) {
-      answered = true
-      answer(Effect.fail(error))
-    }
+    if (first) answer(Effect.fail(error))
   }
   return {
     onRequestStart: () => {

@@ -38,43 +38,71 @@ export interface SseParser {
   readonly end: () => SseFault | undefined
 }
 
-const blankLine = /\r\n\r\n|\n\n|\r\r|\n\r\n?|\r\n\r/g
+const LF = 0x0a
+const CR = 0x0d
+const COLON = 0x3a
 
-/** Where the text after the last blank line begins; -1 without one. */
-const afterBlank = (text: string): number => {
-  let found = -1
-  // Only the last one matters, and it is near the end of nearly every chunk.
-  for (let from = text.length - 1; from >= 0 && found < 0; from -= 4096) {
-    const start = Math.max(0, from - 4096 - 4)
-    const part = text.slice(start, from + 1)
-    for (const match of part.matchAll(blankLine)) found = start + match.index + match[0].length
+/** Follows the lines of a stream in its bytes: how long the present event is, and whether one was begun. */
+const makeTracker = (limit: number) => {
+  let size = 0
+  let begun = false
+  let atLineStart = true
+  let inComment = false
+  let afterCr = false
+  const lineEnd = (): void => {
+    if (atLineStart) {
+      size = 0
+      begun = false
+    } else if (!inComment) begun = true
+    atLineStart = true
   }
-  return found
+  return {
+    /** Takes bytes; `false` when an event grew above the limit. */
+    take: (chunk: Uint8Array): boolean => {
+      for (let at = 0; at < chunk.length; at += 1) {
+        const byte = chunk[at]
+        size += 1
+        if (byte === LF) {
+          if (!afterCr) lineEnd()
+        } else if (byte === CR) lineEnd()
+        else if (atLineStart) {
+          atLineStart = false
+          inComment = byte === COLON
+        }
+        afterCr = byte === CR
+        if (size > limit) return false
+      }
+      return true
+    },
+    /** Whether the stream stands inside an event: a line that is no comment came after the last blank one. */
+    isInside: (): boolean => begun || (!atLineStart && !inComment)
+  }
 }
-
-/** Whether what follows the last blank line is an event that was begun: any line that is no comment. */
-const isBegun = (open: string): boolean => open.split(/\r\n|\n|\r/).some((line) => line !== "" && !line.startsWith(":"))
 
 /** A parser for one stream. */
 export const makeSseParser = (handlers: SseHandlers, limits: SseLimits): SseParser => {
   const decoder = new TextDecoder("utf-8", { fatal: true })
   let fault: SseFault | undefined
   let events = 0
-  /** The pieces since the last blank line, and their length. */
-  let open: Array<string> = []
-  let openLength = 0
+  const tracker = makeTracker(limits.maxEventBytes)
   const parser = createParser({
     onEvent: (event) => {
       if (fault !== undefined) return
       events += 1
-      if (Buffer.byteLength(event.data) > limits.maxEventBytes) fault = "event_too_large"
-      else if (limits.maxEvents !== undefined && events > limits.maxEvents) fault = "too_many_events"
+      if (limits.maxEvents !== undefined && events > limits.maxEvents) fault = "too_many_events"
       else handlers.onEvent(event)
     },
     onRetry: (ms) => {
       if (fault === undefined) handlers.onRetry?.(ms)
     }
   })
+  let endedWithCr = false
+  /** The same lines, all ended by LF: a CR ends a line at once, and eventsource-parser is slow where both occur. */
+  const normalise = (text: string): string => {
+    const rest = endedWithCr && text.startsWith("\n") ? text.slice(1) : text
+    endedWithCr = text.endsWith("\r")
+    return rest.includes("\r") ? rest.replaceAll(/\r\n?/g, "\n") : rest
+  }
   const decode = (chunk: Uint8Array | undefined): string | undefined => {
     try {
       return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true })
@@ -82,29 +110,19 @@ export const makeSseParser = (handlers: SseHandlers, limits: SseLimits): SsePars
       return undefined
     }
   }
-  const track = (text: string): void => {
-    // A blank line may begin in the piece before.
-    const before = (open.at(-1) ?? "").slice(-3)
-    const at = afterBlank(before + text)
-    if (at < before.length + 1) open.push(text)
-    else open = [(before + text).slice(at)]
-    openLength = at < before.length + 1 ? openLength + text.length : (open[0] ?? "").length
-  }
   return {
     feed: (chunk) => {
       if (fault !== undefined) return fault
       const text = decode(chunk)
       if (text === undefined) return (fault = "invalid_utf8")
-      if (text === "") return undefined
-      track(text)
-      if (openLength > limits.maxEventBytes) return (fault = "event_too_large")
-      parser.feed(text)
+      if (!tracker.take(chunk)) return (fault = "event_too_large")
+      if (text !== "") parser.feed(normalise(text))
       return fault
     },
     end: () => {
       if (fault !== undefined) return fault
       if (decode(undefined) === undefined) return (fault = "cut")
-      return isBegun(open.join("")) ? (fault = "cut") : undefined
+      return tracker.isInside() ? (fault = "cut") : undefined
     }
   }
 }

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as http from "node:http"
+import * as https from "node:https"
 import * as net from "node:net"
 import { AuditLog } from "../../../src/audit/AuditLog.ts"
 import type { AuditEntry } from "../../../src/audit/AuditRecord.ts"
@@ -142,6 +143,12 @@ export const serving = (server: net.Server) =>
 /** An HTTP server. */
 export const serveHttp = (handler: http.RequestListener) => serving(http.createServer(handler))
 
+/** An HTTPS server. */
+export const serveTls = (
+  { cert, key }: { readonly cert: string; readonly key: string },
+  handler: http.RequestListener
+) => serving(https.createServer({ cert, key }, handler))
+
 /** A server that speaks for itself: what comes is dropped, `talk` writes. */
 export const serveRaw = (talk: (socket: net.Socket, request: string) => void) =>
   serving(
@@ -150,9 +157,9 @@ export const serveRaw = (talk: (socket: net.Socket, request: string) => void) =>
     })
   )
 
-/** The body of a request. */
-export const bodyOf = async (request: http.IncomingMessage): Promise<string> => {
-  let text = ""
-  for await (const chunk of request) text += String(chunk)
-  return text
+/** Gives the whole body of a request to `then`. */
+export const withBody = (request: http.IncomingMessage, then: (body: string) => void): void => {
+  const chunks: Array<Buffer> = []
+  request.on("data", (chunk: Buffer) => chunks.push(chunk))
+  request.on("end", () => then(Buffer.concat(chunks).toString()))
 }
