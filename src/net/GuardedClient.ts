@@ -68,8 +68,12 @@ export interface Client {
    * reads the answer or cancels it.
    */
   readonly send: (request: HttpRequest) => Effect.Effect<HttpResponse, NetError>
-  /** Opens a WebSocket under the same guard; closed with the scope. */
-  readonly upgrade: (url: string, data: DataKind, call?: string) => Effect.Effect<GuardedSocket, NetError, Scope.Scope>
+  /** Opens a WebSocket to a URL of the client's origin under the same guard; closed with the scope. */
+  readonly upgrade: (
+    url: string,
+    data: DataKind,
+    more?: Pick<HttpRequest, "headers" | "call">
+  ) => Effect.Effect<GuardedSocket, NetError, Scope.Scope>
 }
 
 /** Opens guarded clients. */
@@ -127,7 +131,7 @@ const sameOrigin = (text: string, origin: string): URL | NetError => {
   )
 }
 
-const merged = (plan: Plan, request: HttpRequest): { readonly [name: string]: string } | NetError => {
+const merged = (plan: Plan, request: Pick<HttpRequest, "headers">): { readonly [name: string]: string } | NetError => {
   if (request.headers === undefined) return plan.headers
   const all: { [name: string]: string } = { ...plan.headers }
   for (const [name, value] of Object.entries(request.headers)) {
@@ -180,18 +184,20 @@ const makeClient = (
           Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => running.stop())
         )
       }),
-    upgrade: (text, data, call) =>
+    upgrade: (text, data, more = {}) =>
       Effect.suspend(() => {
         const url = sameOrigin(text, destination.origin)
         if (!(url instanceof URL)) return Effect.fail(url)
-        return Effect.zipRight(authorise(data, call), openSocket(url, plan.headers, dialled))
+        const headers = merged(plan, more)
+        if (headers instanceof NetError) return Effect.fail(headers)
+        return Effect.zipRight(authorise(data, more.call), openSocket(url, headers, dialled))
       })
   }
 }
 
 /** What a client may be made with besides its services. */
 export interface GuardedClientOptions {
-  /** Certificates (PEM) that are trusted besides the system's: tests, and companies with a root of their own. */
+  /** Certificates (PEM) that are trusted besides those that Node brings: tests, and companies with a root of their own. */
   readonly trusted?: ReadonlyArray<string> | undefined
 }
 
