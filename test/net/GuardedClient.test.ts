@@ -261,6 +261,35 @@ describe("a client", () => {
     }).pipe(Effect.provide(seen.layer))
   })
 
+  it.scopedLive("closes what became free to the old addresses while the new ones were looked up", () =>
+    Effect.gen(function* () {
+      const asking = yield* Deferred.make<void>()
+      const answer = yield* Deferred.make<void>()
+      const closed = yield* Deferred.make<void>()
+      const answers = [["127.0.0.1"], ["127.0.0.1", "127.0.0.2"]]
+      const seen = harness({
+        resolve: () => answers.shift(),
+        beforeResolve: (count) =>
+          count === 0 ? Effect.void : Effect.zipRight(Deferred.succeed(asking, undefined), Deferred.await(answer))
+      })
+      const server = yield* serveHttp((request, response) => {
+        if (seen.asked.length === 1)
+          request.socket.on("close", () => Effect.runFork(Deferred.succeed(closed, undefined)))
+        response.end("{}")
+      })
+      yield* Effect.gen(function* () {
+        const client = yield* openClient(server.port)
+        const first = yield* client.send(post(server.port))
+        const second = yield* Effect.fork(client.send(post(server.port)))
+        yield* Deferred.await(asking)
+        yield* first.text(LIMIT)
+        yield* Deferred.succeed(answer, undefined)
+        yield* Effect.flatMap(Fiber.join(second), (response) => response.text(LIMIT))
+        yield* Deferred.await(closed)
+      }).pipe(Effect.provide(seen.layer))
+    })
+  )
+
   it.scopedLive("says when a name does not resolve and when nothing listens", () => {
     const seen = harness({ resolve: (host) => (seen.asked.length > 1 ? ["127.0.0.1"] : void host) })
     return Effect.gen(function* () {

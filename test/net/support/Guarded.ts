@@ -1,4 +1,5 @@
 /** A guarded client over test layers, and loopback servers for it. */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as http from "node:http"
@@ -29,6 +30,8 @@ export const loopback: DestinationRules = {
 export interface Given {
   /** What `HOST`, or any name, resolves to; 127.0.0.1 by default. */
   readonly resolve?: (host: string) => ReadonlyArray<string> | undefined
+  /** Runs before a name is resolved, with the number of questions so far. */
+  readonly beforeResolve?: (count: number) => Effect.Effect<void>
   readonly variables?: { readonly [name: string]: string }
   /** Whether the audit log takes anything. */
   readonly writable?: boolean
@@ -74,12 +77,18 @@ export const harness = (given: Given = {}): Seen => {
     steps.push(`resolve ${host}`)
     return given.resolve === undefined ? ["127.0.0.1"] : given.resolve(host)
   })
+  const gated = Layer.map(resolver, (context) => {
+    const { resolve } = Context.get(context, Resolver.Resolver)
+    return Context.make(Resolver.Resolver, {
+      resolve: (host) => Effect.zipRight(given.beforeResolve?.(asked.length) ?? Effect.void, resolve(host))
+    })
+  })
   const layer = GuardedClient.layerWith({ trusted: given.trusted }).pipe(
     Layer.provide(
       Layer.mergeAll(
         audit,
         presenter,
-        resolver,
+        gated,
         Random.layerTest,
         HostEnvironment.layerTest({ variables: given.variables ?? {} })
       )
