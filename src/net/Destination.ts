@@ -173,6 +173,12 @@ const judgePlain = (
   )
 }
 
+/** Where a URL of one of the four schemes leads, as it is dialled and as rules are compared. */
+export const placeOf = (url: URL): Pick<Destination, "host" | "port" | "encrypted"> => {
+  const encrypted = url.protocol === "https:" || url.protocol === "wss:"
+  return { host: hostOf(url.hostname), port: url.port === "" ? (encrypted ? 443 : 80) : Number(url.port), encrypted }
+}
+
 /**
  * Judges a URL before anything is resolved. Schemes http, https, ws and wss; no user name, password or fragment. Any
  * port: it stands in the user's own entry.
@@ -182,7 +188,7 @@ export const judgeUrl = (text: string, given: Circumstances): UrlVerdict => {
   if (!URL.canParse(text)) return refuse("url_invalid", "The server's address is not a URL.", declare)
   const url = new URL(text)
   const { rules } = given
-  const encrypted = url.protocol === "https:" || url.protocol === "wss:"
+  const { host, port, encrypted } = placeOf(url)
   if (!encrypted && url.protocol !== "http:" && url.protocol !== "ws:")
     return refuse(
       "url_invalid",
@@ -195,7 +201,6 @@ export const judgeUrl = (text: string, given: Circumstances): UrlVerdict => {
       `The address of '${url.hostname}' holds a user name, a password or a fragment.`,
       "Remove it from the URL; credentials belong into headers."
     )
-  const host = hostOf(url.hostname)
   if (host === "" || host.includes("%"))
     return refuse("url_invalid", "The server's address names no usable host.", declare)
   const literal = isIP(host) !== 0
@@ -220,7 +225,7 @@ export const judgeUrl = (text: string, given: Circumstances): UrlVerdict => {
   const destination: Destination = {
     origin: url.origin,
     host,
-    port: url.port === "" ? (encrypted ? 443 : 80) : Number(url.port),
+    port,
     encrypted,
     literal
   }

@@ -18,7 +18,7 @@ import { Random } from "../platform/Random.ts"
 import { type Authorise, makeAuthorise, type Recorder } from "./Authorisation.ts"
 import { fixedHeaders, headersFault, holdsCredential, isSensitive, type ProfileHeader } from "./ClientHeaders.ts"
 import { type Connections, makeConnections } from "./Connections.ts"
-import { type Destination, judgeUrl } from "./Destination.ts"
+import { type Destination, judgeUrl, placeOf } from "./Destination.ts"
 import type { DestinationRules } from "./DestinationRules.ts"
 import { dial, type Dialled } from "./Dial.ts"
 import { exchange, type Running } from "./Exchange.ts"
@@ -102,11 +102,7 @@ const planOf = (profile: Profile, get: (name: string) => string | undefined): Ef
   const circumstances = { credentials: holdsCredential(profile.headers), rules: profile.rules }
   let route: Route = { _tag: "direct" }
   if (profile.proxyMode === "environment" && URL.canParse(profile.url)) {
-    const url = new URL(profile.url)
-    const encrypted = url.protocol === "https:" || url.protocol === "wss:"
-    const port = url.port === "" ? (encrypted ? 443 : 80) : Number(url.port)
-    const host = url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "")
-    const found = routeOf({ host, port, encrypted }, get)
+    const found = routeOf(placeOf(new URL(profile.url)), get)
     if (found._tag === "Refuse") return Effect.fail(refused(found))
     route = found
   }
