@@ -16,6 +16,7 @@ import { VERSION } from "../base/Version.ts"
 import type { CleanupReport } from "../platform/CleanupReport.ts"
 import type { Secrets } from "../policy/Secrets.ts"
 import type { Standing } from "../protocol/Stateless.ts"
+import * as Revisions from "../protocol/Revisions.ts"
 import * as Spans from "../telemetry/Spans.ts"
 import type { Plan, Transport, Wire } from "../transport/Transport.ts"
 import type { TransportError } from "../transport/TransportError.ts"
@@ -164,26 +165,21 @@ export const make = (
         reason: "secret_gate",
         text: "The workspace root holds a secret that the server may not have."
       })
-    const outcome = yield* Spans.operation(
+    const outcome = yield* Negotiation.negotiate({
+      declaration,
+      connection,
+      standing,
+      capabilities: requests.capabilities("handshake"),
+      carrier: carrierOf(plan),
+      era,
+      remaining,
+      redact: secrets.redactText,
       telemetry,
-      "initialize",
-      Effect.tap(
-        Negotiation.negotiate({
-          declaration,
-          connection,
-          standing,
-          capabilities: requests.capabilities("handshake"),
-          carrier: carrierOf(plan),
-          era,
-          remaining,
-          redact: secrets.redactText
-        }),
-        (found) => {
-          if (found._tag === "Agreed") negotiated = found.agreed.revision.version
-          return Effect.void
-        }
-      )
-    )
+      onVersion: (version) => {
+        negotiated = typeof version === "string" ? (Revisions.find(version)?.version ?? negotiated) : negotiated
+      }
+    })
+    if (outcome._tag === "Agreed") negotiated = outcome.agreed.revision.version
     return {
       wire,
       connection,

@@ -50,6 +50,7 @@ import type { OpenKind } from "./ServerState.ts"
 import { explain } from "./StartDiagnosis.ts"
 import { incompleteCleanup } from "./StartFailure.ts"
 import * as Subscriptions from "./Subscriptions.ts"
+import { faultFor } from "./TerminalCause.ts"
 
 /** A ready generation. */
 export interface Generation {
@@ -215,7 +216,13 @@ export const open = (
           }
           yield* Scope.close(own, Exit.void)
           const left = reports.find(({ complete }) => !complete)
-          if (left !== undefined) return yield* incompleteCleanup(server, left)
+          // What was left behind would run beside the next one; the first end stays the reason.
+          const terminal = Either.isRight(made) ? made.right.connection.terminal() : undefined
+          if (left !== undefined) {
+            return yield* terminal === undefined
+              ? incompleteCleanup(server, left)
+              : faultFor(server, terminal, "server/discover")
+          }
           return yield* attempt(next.plan, next.era, next.again)
         })
 

@@ -13,6 +13,7 @@ import { SECOND_MS } from "../base/Units.ts"
 import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
 import type { Revision } from "../protocol/Revision.ts"
 import * as Revisions from "../protocol/Revisions.ts"
+import * as Spans from "../telemetry/Spans.ts"
 import { MetaKey, type Standing } from "../protocol/Stateless.ts"
 import { HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./Asking.ts"
 import type { Connection } from "./Connection.ts"
@@ -56,6 +57,9 @@ export interface Facts {
   /** Milliseconds of the start budget that are left. */
   readonly remaining: () => number
   readonly redact: (text: string) => string
+  readonly telemetry: Spans.ConnectionFacts
+  /** Hears the version that the server names. */
+  readonly onVersion: (version: Json | undefined) => void
 }
 
 type Fault = ConnectionError | RemoteError | StartError
@@ -107,7 +111,8 @@ const discover = (facts: Facts, deadlineMs: number): Effect.Effect<Discovered, F
   }
   const ask = (revision: Revision, again: boolean): Effect.Effect<Discovered, Fault> => {
     connection.agree(revision)
-    return connection.request("server/discover", {}, options).pipe(
+    const asked = connection.request("server/discover", {}, options)
+    return Spans.operation(facts.telemetry, "server/discover", asked).pipe(
       Effect.matchEffect({
         onSuccess: (result): Effect.Effect<Discovered, Fault> => {
           const versions = own(result, "supportedVersions")
@@ -206,7 +211,7 @@ const handshake = (facts: Facts, wanted: Revision | undefined): Effect.Effect<Ou
     const { capabilities, connection, declaration, redact, remaining, standing } = facts
     const offered = wanted ?? Revisions.newest
     connection.agree(Revisions.unagreed)
-    const result = yield* connection.request(
+    const asked = connection.request(
       "initialize",
       { protocolVersion: offered.version, capabilities, clientInfo: standing.clientInfo },
       {
@@ -215,6 +220,12 @@ const handshake = (facts: Facts, wanted: Revision | undefined): Effect.Effect<Ou
         deadlineField: "startup_timeout_secs",
         cancellable: false
       }
+    )
+    // Told in the middle of the span, so that it can say which version was agreed on.
+    const result = yield* Spans.operation(
+      facts.telemetry,
+      "initialize",
+      Effect.tap(asked, (said) => Effect.sync(() => facts.onVersion(own(said, "protocolVersion"))))
     )
     const answered = own(result, "protocolVersion")
     const revision = typeof answered === "string" ? Revisions.find(answered) : undefined

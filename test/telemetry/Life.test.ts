@@ -37,13 +37,14 @@ describe("a server's life in spans", () => {
       )
       const version = "mcp.protocol.version=2025-11-25"
       assert.deepEqual(SpanTree.render(collector.spans(), shown), [
-        `tools/call echo  ${version} jsonrpc.request.id=3`,
+        `tools/call echo  ${version} jsonrpc.request.id=4`,
         "└─ sigil.start",
         "   ├─ sigil.admission",
         "   ├─ sigil.spawn",
-        `   ├─ initialize  jsonrpc.request.id=1 ${version}`,
-        `   └─ tools/list  ${version} jsonrpc.request.id=2`,
-        `tools/call echo  ${version} jsonrpc.request.id=4`,
+        "   ├─ server/discover  failed  jsonrpc.request.id=1 error.type=-32601",
+        `   ├─ initialize  jsonrpc.request.id=2 ${version}`,
+        `   └─ tools/list  ${version} jsonrpc.request.id=3`,
+        `tools/call echo  ${version} jsonrpc.request.id=5`,
         "tools/call echo  failed  error.type=SIGIL_DISABLED",
         "└─ sigil.start  failed  error.type=SIGIL_DISABLED",
         "   └─ sigil.admission  failed  sigil.admission.gate=enabled error.type=SIGIL_DISABLED",
@@ -52,7 +53,7 @@ describe("a server's life in spans", () => {
       assert.deepEqual(
         collector.measured().map(({ instrument, series }) => [instrument.name, series.map(({ count }) => count)]),
         [
-          ["mcp.client.operation.duration", [1, 1, 2]],
+          ["mcp.client.operation.duration", [1, 1, 1, 2]],
           ["mcp.client.session.duration", [1]]
         ]
       )

@@ -191,7 +191,8 @@ describe("Surfaces", () => {
       assert.deepEqual(received.find(({ id, method }) => id === "r" && method === undefined)?.result, {
         roots: [{ uri: "file:///home/me/my%20project", name: "my project" }]
       })
-      assert.deepEqual(received[0]?.params?.["capabilities"], { roots: { listChanged: true } })
+      const initialize = received.find(({ method }) => method === "initialize")
+      assert.deepEqual(initialize?.params?.["capabilities"], { roots: { listChanged: true } })
     }).pipe(withFakes({ servers: { a: whole(received, box) }, snapshot: snapshot }))
   })
 
