@@ -10,7 +10,8 @@ export default defineConfig({
   input: {
     fleet: path.join(here, "Fleet.ts"),
     host: path.join(here, "Host.ts"),
-    redaction: path.join(here, "Redaction.ts")
+    redaction: path.join(here, "Redaction.ts"),
+    remote: path.join(here, "RemoteHost.ts")
   },
   plugins: []
 })
