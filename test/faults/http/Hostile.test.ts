@@ -360,6 +360,7 @@ describe("the hostile server", () => {
     const second = (await post(initialize)).headers.get("mcp-session-id")
     assert.notEqual(second, first)
     assert.equal((await post(list, second)).status, 200)
+    assert.equal((await post(list)).status, 400)
   })
 
   it("records headers, bodies, moments and connections", async () => {

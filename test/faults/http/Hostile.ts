@@ -253,6 +253,9 @@ export const hostile = async (options: HostileOptions): Promise<Hostile> => {
       return [answerTo(era, message), { "mcp-session-id": session }]
     }
     if (typeof id === "string" && !sessions.has(id)) return [{ status: 404 }, {}]
+    // What belongs to no session is refused, but for the question of which era this is.
+    if (options.sessions !== false && id === undefined && message.method !== "server/discover")
+      return [{ status: 400 }, {}]
     return [request.method === "POST" ? answerTo(era, message) : { status: 200 }, {}]
   }
 
