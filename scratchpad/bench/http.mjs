@@ -50,7 +50,7 @@ process.env.SIGIL_HOME = home
 const config = path.join(home, "bench.toml")
 fs.writeFileSync(
   config,
-  '[web]\nallowed_private_hosts = ["127.0.0.1"]\nallowed_private_cidrs = ["127.0.0.0/8"]\n\n[audit]\nsync = "write"\n'
+  '[web]\nproxy_mode = "direct"\nallowed_private_hosts = ["127.0.0.1"]\nallowed_private_cidrs = ["127.0.0.0/8"]\n\n[audit]\nsync = "write"\n'
 )
 
 const messages = (total) => Array.from({ length: total }, (_, index) => ({ text: `message ${index}` }))

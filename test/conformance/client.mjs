@@ -14,6 +14,7 @@ const { ClientFeatures, headless, Sigil } = library
 
 /** What a person adds to sigil.toml so that a server on this machine may be reached. */
 const SETTINGS = `[web]
+proxy_mode = "direct"
 allowed_private_hosts = ["localhost", "127.0.0.1"]
 allowed_private_cidrs = ["127.0.0.0/8", "::1/128"]
 `
