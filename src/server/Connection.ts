@@ -18,15 +18,17 @@ import * as Codec from "../protocol/Codec.ts"
 import { isContentLengthHeader, MAX_FRAME_BYTES } from "../protocol/Framing.ts"
 import * as JsonRpc from "../protocol/JsonRpc.ts"
 import type { Revision } from "../protocol/Revision.ts"
-import { dress, type Standing, standardHeaders } from "../protocol/Stateless.ts"
-import { type ConnectionFacts, exchange, type Sending } from "../telemetry/Spans.ts"
+import { dress, standardHeaders } from "../protocol/Stateless.ts"
+import { exchange, type Sending } from "../telemetry/Spans.ts"
 import { inject } from "../telemetry/TraceContext.ts"
 import type { DeliveryFault, Outgoing, Wire, WireEnd } from "../transport/Transport.ts"
+import type { ConnectionOptions, Oddities } from "./ConnectionOptions.ts"
 import * as Deadline from "./Deadline.ts"
 import type { ConnectionError, RemoteError } from "./ServerError.ts"
 import * as InboundWindow from "./InboundWindow.ts"
-import { noteOf, type Progress, tokenOf, redacted } from "./Progress.ts"
-import type { Asked, Asker, RequestOptions, ServerRequestHandler } from "./Request.ts"
+import { noteOf, tokenOf, redacted } from "./Progress.ts"
+import type { Asked, RequestOptions } from "./Request.ts"
+import * as PendingRequests from "./PendingRequests.ts"
 import * as RequestFault from "./RequestFault.ts"
 import { faultFor, type Terminal } from "./TerminalCause.ts"
 
@@ -41,41 +43,8 @@ const MAX_TIMEOUTS_IN_ROW = 2
 /** Answers to the server that may wait for it to read them; a server that asks without reading is cut off. */
 const MAX_UNREAD_ANSWER_BYTES = 8 * MIB
 
+export type { ConnectionOptions, Oddities } from "./ConnectionOptions.ts"
 export type { Asked, Asker, RequestOptions, ServerRequestHandler } from "./Request.ts"
-
-/** What the connection does on events that are not answers. */
-export interface ConnectionOptions {
-  readonly server: string
-  readonly handlers: ReadonlyMap<string, ServerRequestHandler>
-  /** Any notification but progress and cancelled. */
-  readonly onNotification: (method: string, params: JsonObject) => void
-  /** Whether a value may go to this server as far as known secrets go. */
-  readonly mayLeave: (value: JsonObject) => boolean
-  /** Hides known secrets in what the server says; applied before anything is cut. */
-  readonly redact: (text: string) => string
-  /** The same for texts that are read one after the other; one for each request. */
-  readonly redactStream: () => (text: string) => string
-  readonly stdoutNoise: "refuse" | "skip"
-  readonly onTimeout: "close" | "keep"
-  /** The granted variable that is different now, if one is: checked before each write and each accepted message. */
-  readonly changedVariable: () => string | undefined
-  /** What every request says of the host where a revision wants that. */
-  readonly standing: Standing
-  /** What spans and measurements say of this connection. */
-  readonly telemetry: ConnectionFacts
-}
-
-/** Odd things a server did that were tolerated. */
-export interface Oddities {
-  noiseLines: number
-  /** Answers that named no open request, stray progress and cancellations, ids of the wrong type. */
-  strayMessages: number
-  /** Messages that came while nothing was open. */
-  idleMessages: number
-  readonly warnings: Set<string>
-  /** Methods of the server that were answered with -32601. */
-  readonly declined: Set<string>
-}
 
 /** One live connection. */
 export interface Connection {
@@ -101,21 +70,6 @@ export interface Connection {
   readonly flushed: Effect.Effect<void>
 }
 
-interface Pending {
-  readonly operation: string
-  readonly background: boolean
-  readonly settle: (answer: Effect.Effect<JsonObject, ConnectionError | RemoteError>) => void
-  readonly onProgress: ((progress: Progress) => void) | undefined
-  /** Starts the deadline anew; absent when progress does not do that. */
-  readonly extend: (() => void) | undefined
-  /** Whose request it is. */
-  readonly asker: Asker | undefined
-  /** Lets the deadline stand still; what it returns lets it go on. */
-  readonly pause: () => () => void
-  progressAt: number
-  latest: Progress | undefined
-}
-
 /** A connection over an open wire; its sweeper lives in the scope. */
 export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Connection, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -123,7 +77,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
     const ended = yield* Deferred.make<Terminal>()
     const runtime = yield* Effect.runtime<never>()
     const server = options.server
-    const pending = new Map<number, Pending>()
+    const pending = PendingRequests.make()
     const oddities: Oddities = {
       noiseLines: 0,
       strayMessages: 0,
@@ -131,7 +85,6 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       warnings: new Set(),
       declined: new Set()
     }
-    let idleWaiters: Array<() => void> = []
     let timeoutsInRow = 0
     let nextId = 1
     let terminal: Terminal | undefined
@@ -144,22 +97,14 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       if (terminal !== undefined) return
       terminal = culprit === undefined ? { end } : { end, culprit }
       const failed = terminal
-      for (const waiting of pending.values()) waiting.settle(Effect.fail(faultFor(server, failed, waiting.operation)))
-      pending.clear()
-      closedRequest()
+      pending.clear(({ operation, settle }) => settle(Effect.fail(faultFor(server, failed, operation))))
       Deferred.unsafeDone(ended, Exit.succeed(failed))
       // The cause may be ours (a deadline, a limit): what is behind the wire must go too. Idempotent.
       runtimeFork(wire.close)
     }
     const runtimeFork = Runtime.runFork(runtime)
-    const closedRequest = (): void => {
-      if (pending.size > 0 || idleWaiters.length === 0) return
-      const waiting = idleWaiters
-      idleWaiters = []
-      for (const resume of waiting) resume()
-    }
     /** What the server sends by itself can be blamed on a call only while that is the only one open. */
-    const suspect = (): string | undefined => (pending.size === 1 ? [...pending.values()][0]?.operation : undefined)
+    const suspect = (): string | undefined => pending.only()?.[1].operation
     /** Whether the grants still stand; ends the connection when one does not. */
     const isBound = (): boolean => {
       const name = options.changedVariable()
@@ -192,13 +137,9 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       return false
     }
 
-    const inWindow = (): boolean => {
-      for (const { background } of pending.values()) if (!background) return true
-      return false
-    }
     /** Counts a message that is no answer against the window of open requests; idle ones are only counted. */
     const countMessage = (bytes: number): boolean => {
-      if (!inWindow()) {
+      if (!pending.inWindow()) {
         oddities.idleMessages += 1
         return true
       }
@@ -207,12 +148,10 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       return end === undefined
     }
 
-    const findPending = (id: JsonRpc.Id): readonly [number, Pending] | undefined => {
-      const key = typeof id === "number" ? id : Number(id)
-      const found = pending.get(key)
-      if (found === undefined || (typeof id === "string" && String(key) !== id)) return undefined
-      if (typeof id === "string") odd("An answer carried the request id as a string.")
-      return [key, found]
+    const findPending = (id: JsonRpc.Id): ReturnType<typeof pending.find> => {
+      const found = pending.find(id)
+      if (found !== undefined && typeof id === "string") odd("An answer carried the request id as a string.")
+      return found
     }
     const answer = (
       id: JsonRpc.Id,
@@ -231,19 +170,18 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
         return countMessage(bytes)
       }
       const [key, waiting] = found
-      pending.delete(key)
+      pending.remove(key)
       window.reset()
       timeoutsInRow = 0
       if (waiting.latest !== undefined) waiting.onProgress?.(waiting.latest)
       waiting.settle(outcome)
-      closedRequest()
       return true
     }
     const fault = (operation: string | undefined, error: JsonRpc.ErrorObject): RemoteError =>
       RequestFault.remote(server, operation ?? "", { ...error, message: options.redact(error.message) })
     const onProgress = (params: JsonObject): boolean => {
       const token = tokenOf(params)
-      const found = token === undefined ? undefined : pending.get(token)
+      const found = token === undefined ? undefined : pending.find(token)?.[1]
       if (found === undefined) {
         odd()
         return false
@@ -266,7 +204,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       const id = own(params, "requestId")
       const found = typeof id === "number" || typeof id === "string" ? findPending(id) : undefined
       if (found === undefined) return odd()
-      pending.delete(found[0])
+      pending.remove(found[0])
       window.reset()
       const reason = own(params, "reason")
       found[1].settle(
@@ -274,29 +212,23 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
           RequestFault.cancelled(server, found[1].operation, typeof reason === "string" ? options.redact(reason) : "")
         )
       )
-      closedRequest()
     }
-    /** What a request of the server belongs to: the call that carries it, else every open call, if one caller made all. */
     const askedBy = (about: JsonRpc.Id | undefined): Asked => {
-      const one = about === undefined ? undefined : pending.get(Number(about))
-      const calls = one === undefined ? [...pending.values()].filter(({ asker }) => asker !== undefined) : [one]
-      const callers = new Set(calls.map(({ asker }) => asker?.identity))
-      const mine = callers.size === 1 ? calls : []
+      const mine = pending.askedBy(about)
       return {
-        asker: mine[0]?.asker,
-        operation: mine[0]?.operation ?? "",
+        asker: mine[0]?.[1].asker,
+        operation: mine[0]?.[1].operation ?? "",
         fail: (error) => {
-          for (const [id, call] of pending) {
-            if (!mine.includes(call)) continue
-            pending.delete(id)
+          for (const [id, call] of mine) {
+            if (pending.find(id)?.[1] !== call) continue
+            pending.remove(id)
             call.settle(Effect.fail(error))
             giveUp(id, "input_required", true)
           }
-          closedRequest()
         },
         unhurried: (effect) =>
           Effect.acquireUseRelease(
-            Effect.sync(() => mine.map(({ pause }) => pause())),
+            Effect.sync(() => mine.map(([, { pause }]) => pause())),
             () => effect,
             (resumes) =>
               Effect.sync(() => {
@@ -339,15 +271,15 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
           return answer(message.id, bytes, Effect.succeed(message.result), about)
         case "Error": {
           if (message.id === null) {
-            const only = about ?? (pending.size === 1 ? pending.keys().next().value : undefined)
+            const only = about ?? pending.only()?.[0]
             if (only === undefined) {
               odd("An error named no request.")
               return countMessage(bytes)
             }
-            return answer(only, bytes, Effect.fail(fault(pending.get(Number(only))?.operation, message.error)))
+            return answer(only, bytes, Effect.fail(fault(pending.find(only)?.[1].operation, message.error)))
           }
-          const found = pending.get(Number(message.id))
-          return answer(message.id, bytes, Effect.fail(fault(found?.operation, message.error)), about)
+          const operation = pending.find(message.id)?.[1].operation
+          return answer(message.id, bytes, Effect.fail(fault(operation, message.error)), about)
         }
         case "Notification":
           if (message.method === "notifications/progress" && onProgress(message.params)) return true
@@ -406,7 +338,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
     const onFailed = (id: JsonRpc.Id, undelivered: DeliveryFault): void => {
       const found = findPending(id)
       if (found === undefined) return
-      pending.delete(found[0])
+      pending.remove(found[0])
       const { operation } = found[1]
       found[1].settle(
         Effect.fail(
@@ -420,7 +352,6 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
               )
         )
       )
-      closedRequest()
     }
     /** Tells the server that nobody waits for a request any more. */
     const giveUp = (id: number, reason: string, announced: boolean): void => {
@@ -466,13 +397,14 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
           const begun = deadlines.now()
           sentAt = begun
           const { idleMaxMs } = given
-          if (pending.size === 0) {
+          if (pending.count() === 0) {
             window.reset()
             wire.openWindow()
           }
-          pending.set(id, {
+          pending.add(id, {
             operation: given.operation,
             background: given.background ?? false,
+            standing: given.standing ?? false,
             settle,
             onProgress: given.onProgress && redacted(options.redactStream(), given.onProgress),
             extend:
@@ -498,7 +430,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
           if (!wire.send(text, about))
             finish({ reason: "write_failed", text: "The connection to the server is closed." })
           return (reason) => {
-            pending.delete(id)
+            pending.remove(id)
             if (given.quietLate === true && expectedLate.size < 100) expectedLate.add(id)
             giveUp(id, reason, given.cancellable !== false)
             if (reason === "timeout") {
@@ -511,7 +443,6 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
                 )
               }
             }
-            closedRequest()
           }
         }
       )
@@ -535,15 +466,8 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       end: (end) => finish(end),
       ended,
       terminal: () => terminal,
-      openRequests: () => pending.size,
-      idle: Effect.async((resume) => {
-        if (pending.size === 0) return resume(Effect.void)
-        const waiter = (): void => resume(Effect.void)
-        idleWaiters.push(waiter)
-        return Effect.sync(() => {
-          idleWaiters = idleWaiters.filter((one) => one !== waiter)
-        })
-      }),
+      openRequests: pending.count,
+      idle: pending.idle,
       oddities,
       agree: (agreed) => {
         revision = agreed
@@ -569,7 +493,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
     wire.listen({
       message: onMessage,
       failed: onFailed,
-      waits: (id) => pending.has(Number(id)),
+      waits: pending.has,
       end: (end) => finish(end, end.reason === "closed" ? undefined : suspect())
     })
     return connection

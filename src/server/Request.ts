@@ -29,6 +29,8 @@ export interface RequestOptions {
   readonly onTimeout?: "keep"
   /** Of sigil's own accord: what the server says meanwhile is counted as if nothing were open. */
   readonly background?: boolean
+  /** It stays open for the life of the connection: nobody waits for its answer, and it is nobody's call. */
+  readonly standing?: boolean
   /** On whose behalf: whom the server may ask something back meanwhile. */
   readonly asker?: Asker
   /** What may be asked back in this very request, where a revision says so per request; the standing ones if absent. */

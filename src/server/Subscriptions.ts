@@ -126,6 +126,7 @@ const listening = (facts: Facts): Effect.Effect<Subscriptions, never, Scope.Scop
                   operation: "subscriptions/listen",
                   deadlineField: "",
                   background: true,
+                  standing: true,
                   onTimeout: "keep",
                   quietLate: true
                 }
