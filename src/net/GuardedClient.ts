@@ -18,14 +18,15 @@ import { Random } from "../platform/Random.ts"
 import { type Authorise, makeAuthorise, type Recorder } from "./Authorisation.ts"
 import { fixedHeaders, headersFault, holdsCredential, isSensitive, type ProfileHeader } from "./ClientHeaders.ts"
 import { type Connections, makeConnections } from "./Connections.ts"
-import { type Destination, judgeUrl, placeOf } from "./Destination.ts"
+import type { Destination } from "./Destination.ts"
 import type { DestinationRules } from "./DestinationRules.ts"
 import { dial, type Dialled } from "./Dial.ts"
 import { exchange, type Running } from "./Exchange.ts"
 import type { HttpResponse } from "./HttpResponse.ts"
+import { judge } from "./Judge.ts"
 import { NetError, notSent, refused } from "./NetError.ts"
 import { type DataKind, Presenter } from "./Presenter.ts"
-import { routeOf, type Route } from "./Proxy.ts"
+import type { Route } from "./Proxy.ts"
 import { Resolver } from "./Resolver.ts"
 import { type GuardedSocket, openSocket } from "./WebSocketClient.ts"
 
@@ -99,18 +100,12 @@ interface Plan {
 const planOf = (profile: Profile, get: (name: string) => string | undefined): Effect.Effect<Plan, NetError> => {
   const fault = headersFault(profile.headers)
   if (fault !== undefined) return Effect.fail(fault)
-  const circumstances = { credentials: holdsCredential(profile.headers), rules: profile.rules }
-  let route: Route = { _tag: "direct" }
-  if (profile.proxyMode === "environment" && URL.canParse(profile.url)) {
-    const found = routeOf(placeOf(new URL(profile.url)), get)
-    if (found._tag === "Refuse") return Effect.fail(refused(found))
-    route = found
-  }
-  const verdict = judgeUrl(profile.url, { ...circumstances, proxied: route._tag === "proxy_remote" })
+  const { proxyMode, rules, url } = profile
+  const verdict = judge({ url, credentials: holdsCredential(profile.headers), rules, proxyMode, get })
   if (verdict._tag === "Refuse") return Effect.fail(refused(verdict))
   const headers: { [name: string]: string } = { ...fixedHeaders }
   for (const { name, value } of profile.headers) headers[name.toLowerCase()] = Redacted.value(value)
-  return Effect.succeed({ destination: verdict.destination, route, headers })
+  return Effect.succeed({ destination: verdict.destination, route: verdict.route, headers })
 }
 
 /** The parsed URL when it may be sent to: the profile's own origin, no user name, no fragment. */

@@ -416,19 +416,10 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
             progressAt: Number.NEGATIVE_INFINITY,
             latest: undefined
           })
+          const standard = () => (revision?.era === "stateless" ? standardHeaders(revision, method, params) : {})
           const about =
-            wire.abandon === undefined
-              ? undefined
-              : {
-                  id,
-                  method,
-                  headers:
-                    revision?.era === "stateless"
-                      ? { ...standardHeaders(revision, method, params), ...given.headers }
-                      : (given.headers ?? noHeaders)
-                }
-          if (!wire.send(text, about))
-            finish({ reason: "write_failed", text: "The connection to the server is closed." })
+            wire.abandon === undefined ? undefined : { id, method, headers: { ...standard(), ...given.headers } }
+          if (!wire.send(text, about)) finish(brokenEnd)
           return (reason) => {
             pending.remove(id)
             if (given.quietLate === true && expectedLate.size < 100) expectedLate.add(id)
@@ -499,8 +490,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
     return connection
   })
 
-const noHeaders: { readonly [name: string]: string } = {}
-
+const brokenEnd: WireEnd = { reason: "write_failed", text: "The connection to the server is closed." }
 const closedEnd: WireEnd = { reason: "closed", text: "The connection is closed." }
 
 const withToken = (params: JsonObject | undefined, token: number): JsonObject => {

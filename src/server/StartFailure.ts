@@ -17,6 +17,8 @@ export const kindOf = (failure: ActivationError): FailureKind => {
       return "pending"
     case "SIGIL_DISABLED":
       return "disabled"
+    case "SIGIL_SIGN_IN_NEEDED":
+      return "needs_auth"
     default:
       // What was left behind by the last start would run beside the next one.
       if (failure.details?.["cleanup_completed"] === false) return "unclean"

@@ -19,7 +19,6 @@ import { deeperThan, MAX_NESTING } from "../protocol/Codec.ts"
 import type { Decision } from "../policy/Permission.ts"
 import { Secrets } from "../policy/Secrets.ts"
 import { StateDirectory, type StateError } from "../policy/StateDirectory.ts"
-import { paramHeaderValues } from "../protocol/ParamHeaders.ts"
 import type { AskOptions } from "../server/Asking.ts"
 import * as CallDeadline from "../server/CallDeadline.ts"
 import type { Generation, OnOpen } from "../server/Generation.ts"
@@ -32,6 +31,8 @@ import { type CallRecord, CallRecords, endOf } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
 import { hideIn, hideRefused } from "./HideSecrets.ts"
 import { Gates, type Subject } from "./Gates.ts"
+import { withoutNulls } from "./NullArguments.ts"
+import { isForgotten, remoteOptions } from "./RemoteCall.ts"
 import type { Validator } from "./SchemaValidator.ts"
 import { hasFailed } from "../protocol/ResultShape.ts"
 
@@ -263,30 +264,6 @@ const make = Effect.gen(function* () {
     outputProblem: outputProblem && hideRefused(secrets, outputProblem)
   })
 
-  /** What a call over HTTP takes with it besides its message. */
-  const remoteOptions = (generation: Generation, tool: CatalogTool, args: JsonObject): Partial<AskOptions> => {
-    const headers = paramHeaderValues(tool.headers, args)
-    const { trustClass } = generation.declaration.trust
-    return {
-      headers,
-      // A hint counts only from a server that is the user's own or official (S section 12.3 row 27).
-      idempotent:
-        trustClass !== "third_party" &&
-        tool.annotations !== undefined &&
-        own(tool.annotations, "idempotentHint") === true,
-      freshHeaders: Effect.gen(function* () {
-        const { deadlineField, deadlineMs } = CallDeadline.of(generation.declaration, {})
-        const end = clock.unsafeCurrentTimeMillis() + deadlineMs
-        yield* generation.lists.read("tools", {
-          remainingMs: () => end - clock.unsafeCurrentTimeMillis(),
-          deadlineField
-        })
-        const now = prepare(generation).byName.get(tool.name)
-        return now?.status === "available" ? paramHeaderValues(now.headers, args) : undefined
-      }).pipe(Effect.catchAll(() => Effect.succeed(undefined)))
-    }
-  }
-
   /** Sends a call that passed every gate, once what leaves is on record, and judges its answer. */
   const send = (
     caller: Caller,
@@ -308,7 +285,9 @@ const make = Effect.gen(function* () {
         asker: caller,
         ...(caller.onProgress === undefined ? noOptions : { onProgress: caller.onProgress }),
         ...(tool.tasks === "none" ? noOptions : { tasks: tool.tasks }),
-        ...(generation.declaration.endpoint._tag === "remote" ? remoteOptions(generation, tool, args) : noOptions)
+        ...(generation.declaration.endpoint._tag === "remote"
+          ? remoteOptions(generation, tool, args, clock, () => prepare(generation).byName.get(tool.name))
+          : noOptions)
       }
       const asked = generation.ask("tools/call", { name: tool.name, arguments: args }, options)
       return Effect.flatMap(
@@ -488,28 +467,6 @@ const make = Effect.gen(function* () {
 })
 
 const noOptions = {}
-
-/**
- * Arguments without those that are null where the tool wants another type and does not require one: models write null
- * for "not given". `undefined` when that is not all that is wrong.
- */
-const withoutNulls = (
-  schema: JsonObject,
-  args: JsonObject,
-  problems: ReadonlyArray<{ readonly path: string }>
-): JsonObject | undefined => {
-  const required = own(schema, "required")
-  const nulls = Object.keys(args).filter(
-    (key) => args[key] === null && !(Array.isArray(required) && required.includes(key))
-  )
-  const pointers = new Set(nulls.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`))
-  if (!problems.every(({ path }) => pointers.has(path))) return undefined
-  return Object.fromEntries(Object.entries(args).filter(([key]) => !nulls.includes(key)))
-}
-
-/** Whether the server forgot the session and never saw the request. */
-const isForgotten = (error: ConnectionError | RemoteError): boolean =>
-  error.reason === "session_expired" && error.details?.["delivered"] === "no"
 
 const asObject = (value: Json): JsonObject =>
   // Redaction keeps shapes: what was an object stays one.

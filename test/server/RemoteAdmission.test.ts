@@ -30,6 +30,13 @@ const remote = (more: Partial<RemoteEndpoint> = {}): RemoteEndpoint => ({
   ...more
 })
 
+/** What a person writes so that servers of this machine may be called. */
+const loopbackWeb = {
+  ...defaultSettings.web,
+  allowedPrivateHosts: ["localhost", "127.0.0.1", "::1"],
+  allowedPrivateCidrs: ["127.0.0.0/8", "::1/128"]
+}
+
 interface Circumstances {
   readonly variables?: { readonly [name: string]: string }
   readonly settings?: Partial<Settings>
@@ -45,7 +52,7 @@ const judged = (endpoint: Partial<RemoteEndpoint>, given: Circumstances = {}) =>
     servers: {},
     entries: [entry],
     variables: given.variables ?? {},
-    snapshot: { settings: { ...defaultSettings, ...given.settings } }
+    snapshot: { settings: { ...defaultSettings, web: loopbackWeb, ...given.settings } }
   }
   return Effect.gen(function* () {
     const admission = yield* Admission
@@ -326,7 +333,7 @@ describe("the address of a remote server", () => {
         allowedPrivateHosts: ["127.0.0.1"],
         allowedPrivateCidrs: ["127.0.0.0/8"],
         blockedDomains: ["bad.test"],
-        allowedDomains: ["good.test"]
+        allowedDomains: ["good.test", "127.0.0.1"]
       }
       const { coverage, plan, verdicts } = yield* admitted(
         { url: "ws://127.0.0.1:4000/x?y=1", transport: "ws" },
@@ -341,7 +348,7 @@ describe("the address of a remote server", () => {
           allowedPrivateHosts: ["127.0.0.1"],
           allowedPrivateCidrs: ["127.0.0.0/8"],
           blockedDomains: ["bad.test"],
-          allowedDomains: ["good.test"]
+          allowedDomains: ["good.test", "127.0.0.1"]
         },
         proxyMode: "direct",
         connectTimeoutMs: 7_000
@@ -395,6 +402,15 @@ describe("the address of a remote server", () => {
         assert.notInclude(`${text}${fix}`, TOKEN)
       })
     )
+
+  it.effect("is refused with the lines that would admit it, before anything is dialled", () =>
+    Effect.gen(function* () {
+      const refusal = yield* refused({ url: "http://localhost:1/m" }, { settings: { web: defaultSettings.web } })
+      assert.deepEqual([refusal.gate, refusal.code], ["executable", "SIGIL_NETWORK_REFUSED"])
+      assert.include(refusal.fix, 'allowed_private_hosts = ["localhost"]')
+      assert.include(refusal.fix, "allowed_private_cidrs")
+    })
+  )
 
   it.effect("may have a variable for its port without encryption", () =>
     Effect.map(admitted({ url: "http://127.0.0.1:${PORT}/mcp" }, { variables: { PORT: "4000" } }), ({ plan }) =>

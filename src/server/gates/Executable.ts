@@ -24,7 +24,7 @@ export const executable =
       const expanded = yield* known(state.expanded, "executable")
       const environment = yield* known(state.environment, "executable")
       const { endpoint } = expanded
-      if (endpoint._tag === "remote") return yield* remotePlan(state, declaration, endpoint)
+      if (endpoint._tag === "remote") return yield* remotePlan(state, declaration, endpoint, host)
       const cwd = workingDirectory(declaration, endpoint, state.facts.snapshot)
       if (declaration.inProcess === true) {
         if (declaration.isolation === "pidns") {

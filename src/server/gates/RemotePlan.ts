@@ -2,14 +2,16 @@
  * How a remote server would be dialled (spec section 6, "HTTP safety"). Nothing is resolved here and no socket is opened.
  *
  * What configuration alone decides is refused here: a credential never travels unencrypted, and without encryption only
- * this very machine may be called. Whether the address itself may be dialled is judged at each dial, with its addresses.
+ * this very machine may be called. The host is judged by the rules of `[web]`; its addresses are, at each dial.
  */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { SECOND_MS } from "../../base/Units.ts"
 import { isEncrypted } from "../../config/EndpointUrl.ts"
 import { variablesOf } from "../../config/Expansion.ts"
 import { loopbackHost } from "../../config/LoopbackAccess.ts"
 import type { RemoteEndpoint, ServerDeclaration } from "../../config/ServerDeclaration.ts"
+import type { HostEnvironment } from "../../platform/HostEnvironment.ts"
 import type { RemotePlan } from "../../transport/Transport.ts"
 import { looksSecret } from "../ChildEnvironment.ts"
 import { external } from "../ProcessCoverage.ts"
@@ -23,7 +25,8 @@ const namesOf = (headers: RemotePlan["headers"]): string => headers.map(({ name 
 export const remotePlan = (
   state: State,
   declaration: ServerDeclaration,
-  endpoint: RemoteEndpoint
+  endpoint: RemoteEndpoint,
+  host: Context.Tag.Service<typeof HostEnvironment>
 ): Effect.Effect<string, AdmissionError> =>
   Effect.gen(function* () {
     const headers = yield* known(state.headers, "executable")
@@ -65,17 +68,31 @@ export const remotePlan = (
           `Use ${secure}.`
         )
     }
+    const { allowedDomains, allowedPrivateCidrs, allowedPrivateHosts, blockedDomains } = web
+    const rules = { allowedPrivateHosts, allowedPrivateCidrs, blockedDomains, allowedDomains }
+    // Loaded here: most runs have no remote server.
+    const { judge } = yield* Effect.promise(() => import("../../net/Judge.ts"))
+    const verdict = judge({
+      url: endpoint.url,
+      credentials: headers.some(({ credential }) => credential),
+      rules,
+      proxyMode: web.proxyMode,
+      get: host.get
+    })
+    if (verdict._tag === "Refuse")
+      return yield* new AdmissionError({
+        code: "SIGIL_NETWORK_REFUSED",
+        reason: verdict.reason,
+        text: `The server '${declaration.name}' cannot be called: ${verdict.text}`,
+        fix: verdict.fix,
+        where: located(declaration, "executable", "url")
+      })
     state.plan = {
       _tag: "remote",
       transport: endpoint.transport,
       url: endpoint.url,
       headers,
-      rules: {
-        allowedPrivateHosts: web.allowedPrivateHosts,
-        allowedPrivateCidrs: web.allowedPrivateCidrs,
-        blockedDomains: web.blockedDomains,
-        allowedDomains: web.allowedDomains
-      },
+      rules,
       proxyMode: web.proxyMode,
       connectTimeoutMs: web.connectTimeoutSecs * SECOND_MS
     }
