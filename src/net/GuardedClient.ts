@@ -65,6 +65,11 @@ export interface HttpRequest {
 /** A client of one origin. */
 export interface Client {
   /**
+   * Records and discloses one message that travels over a connection which is open already; `send` and `upgrade` do it
+   * themselves. The message may leave when it succeeds.
+   */
+  readonly authorise: (data: DataKind, call?: string) => Effect.Effect<void, NetError>
+  /**
    * Sends a message; completes when the headers of the answer came. Interruption closes the connection. The caller
    * reads the answer or cancels it.
    */
@@ -146,6 +151,7 @@ const makeClient = (
 ): Client => {
   const { destination } = plan
   return {
+    authorise: (data, call) => authorise(data, call),
     send: (request) =>
       Effect.suspend(() => {
         const url = sameOrigin(request.url, destination.origin)

@@ -16,6 +16,8 @@ export interface Revision {
   readonly versionHeader: boolean
   /** Whether JSON-RPC arrays must be accepted (2025-03-26 only). */
   readonly batches: boolean
+  /** Whether error -32042 asks for addresses to be opened (2025-11-25 only). */
+  readonly urlRequired: boolean
   /** Whether `completions` must be declared by a server before it is used. */
   readonly declaresCompletions: boolean
 }

@@ -21,6 +21,7 @@ import * as Retries from "./Retries.ts"
 import { ConnectionError, type RemoteError } from "./ServerError.ts"
 import type { ServerRequests } from "./ServerRequests.ts"
 import * as Tasks from "./Tasks.ts"
+import { consent, URL_REQUIRED } from "./UrlRequired.ts"
 
 /** Codes of the stateless revision that a host acts on (K section 11). */
 export const HEADER_MISMATCH = -32020
@@ -107,8 +108,23 @@ const handshake = (facts: Facts): Ask => {
   const requests = isJsonObject(tasks) ? own(tasks, "requests") : undefined
   const tools = isJsonObject(requests) ? own(requests, "tools") : undefined
   const offersTasks = isJsonObject(tools) && own(tools, "call") !== undefined
+  const { requests: answers, revision } = facts
+  /** Only one revision has the error, and only calls of somebody are answered by a person. */
+  const asking: Ask = (method, params, options) => {
+    const asked = connection.request(method, params, options)
+    if (!revision.urlRequired || options.asker === undefined) return asked
+    return Effect.catchTag(asked, "RemoteError", (error) => {
+      if (error.rpcCode !== URL_REQUIRED) return Effect.fail(error)
+      const { asker, operation } = options
+      const handler = answers.handlers.get("elicitation/create")
+      return Effect.zipRight(
+        consent({ server: declaration.name, operation, asker, handler }, error),
+        connection.request(method, params, options)
+      )
+    })
+  }
   return (method, params, options) => {
-    if (options.tasks !== "required") return connection.request(method, params, options)
+    if (options.tasks !== "required") return asking(method, params, options)
     if (!offersTasks) return Effect.fail(needsTasks(declaration.name, options.operation))
     const endsAt = clock.unsafeCurrentTimeMillis() + options.deadlineMs
     const following: Tasks.Following = {

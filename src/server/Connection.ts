@@ -356,7 +356,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
     /** Tells the server that nobody waits for a request any more. */
     const giveUp = (id: number, reason: string, announced: boolean): void => {
       // Over HTTP without sessions the closed stream says it, and nothing else may (K section 9.10).
-      const byClosing = revision?.era === "stateless" && wire.abandon !== undefined
+      const byClosing = revision?.era === "stateless" && wire.cancelsByClosing === true
       if (announced && !byClosing)
         write(JsonRpc.notification("notifications/cancelled", { requestId: id, reason }), {
           method: "notifications/cancelled"

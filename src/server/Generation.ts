@@ -39,6 +39,7 @@ import { ClientFeatures } from "./ClientFeatures.ts"
 import type * as Connection from "./Connection.ts"
 import { type Era, EraStore, keyOf } from "./EraStore.ts"
 import { mismatch } from "./gates/PinAndLock.ts"
+import * as Heartbeat from "./Heartbeat.ts"
 import type { Listing } from "./Listing.ts"
 import * as Lists from "./Lists.ts"
 import type * as Negotiation from "./Negotiation.ts"
@@ -306,6 +307,10 @@ export const open = (
           jitter: random.fraction
         })
         opened.route(subscriptions.take)
+        const carrier = era === "sse" ? "sse" : admitted.plan._tag === "remote" ? admitted.plan.transport : "stdio"
+        if ((carrier === "sse" || carrier === "ws") && agreed.revision.era === "handshake") {
+          yield* Heartbeat.start(connection)
+        }
         const generation: Generation = {
           id,
           server,

@@ -18,6 +18,7 @@ import { argumentShape } from "../audit/ArgumentShape.ts"
 import * as Entries from "../audit/AuditEntries.ts"
 import type { AuditError } from "../audit/AuditError.ts"
 import { AuditLog } from "../audit/AuditLog.ts"
+import type { AuditEntry } from "../audit/AuditRecord.ts"
 import { canonicalText } from "../audit/AuditRecord.ts"
 import { identityProjection } from "../audit/SafeProjection.ts"
 import { Random } from "../platform/Random.ts"
@@ -185,8 +186,14 @@ const make = Effect.gen(function* () {
       const { subject, operation } = record
       const { tool } = fixedOf(subject)
       const about = { call: record.id, server: subject.server, toolName: tool, operation }
-      const { trust } = generation.declaration
-      if (!trust.egressLogging) return audit.append(Entries.toolStarted({ ...about, generation: generation.id }))
+      const { endpoint, trust } = generation.declaration
+      // Each message to a remote server is authorised by a record of its own, on the disk before anything is dialled.
+      // This one goes in front of it in the same write: one wait instead of two, and nothing leaves before either.
+      const hand =
+        sent && endpoint._tag === "remote" && endpoint.transport !== "ws"
+          ? (entry: AuditEntry) => Effect.sync(() => audit.note(entry))
+          : audit.append
+      if (!trust.egressLogging) return hand(Entries.toolStarted({ ...about, generation: generation.id }))
       let redacted = secretDetected
       const shape = argumentShape(args, (text) => {
         const safe = secrets.redactText(text)
@@ -197,7 +204,7 @@ const make = Effect.gen(function* () {
       if (common) {
         const [first, second, third] = templateOf(generation, subject, operation)
         const payloadText = `${first}"${record.id}"${second}${JSON.stringify(shape)}${third}`
-        return audit.append({
+        return hand({
           kind: "egress_decision_recorded",
           call: record.id,
           server: subject.server,
@@ -205,7 +212,7 @@ const make = Effect.gen(function* () {
           payloadText
         })
       }
-      return audit.append(egress(record, generation, shape, { secretDetected, sent, redacted }))
+      return hand(egress(record, generation, shape, { secretDetected, sent, redacted }))
     },
     asked: (record, decision, answer, allowSource) =>
       audit.append(

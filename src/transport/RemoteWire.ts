@@ -37,7 +37,7 @@ export interface RemoteWire {
     readonly session?: Wire["session"]
     readonly backlogBytes?: () => number
     readonly parting?: Effect.Effect<void>
-    /** Whether each message has a request of its own, which ends when nobody waits for it. */
+    /** Whether each message has a request of its own, whose end tells the server that nobody waits for it. */
     readonly perMessage: boolean
   }) => Wire
 }
@@ -123,7 +123,8 @@ export const make: Effect.Effect<RemoteWire> = Effect.gen(function* () {
         if (ended !== undefined) given.end(ended)
       },
       send: (text, about) => ended === undefined && send(text, about),
-      ...(perMessage ? { abandon: drop } : {}),
+      abandon: drop,
+      cancelsByClosing: perMessage,
       ...(agreed === undefined ? {} : { agreed }),
       ...(session === undefined ? {} : { session }),
       backlogBytes: backlogBytes ?? (() => 0),

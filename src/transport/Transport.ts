@@ -138,6 +138,8 @@ export interface Wire {
    * stream.
    */
   readonly abandon?: (id: Id) => void
+  /** Whether `abandon` alone tells the server so. */
+  readonly cancelsByClosing?: boolean
   /** The revision is agreed on; told once, before the first message that follows from it. */
   readonly agreed?: (revision: Revision) => void
   /** The session id of HTTP, once there is one. */

@@ -7,5 +7,6 @@ export const revision: Revision = {
   era: "handshake",
   versionHeader: false,
   batches: false,
+  urlRequired: false,
   declaresCompletions: false
 }

@@ -7,5 +7,6 @@ export const revision: Revision = {
   era: "handshake",
   versionHeader: false,
   batches: true,
+  urlRequired: false,
   declaresCompletions: true
 }

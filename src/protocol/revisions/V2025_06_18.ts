@@ -7,5 +7,6 @@ export const revision: Revision = {
   era: "handshake",
   versionHeader: true,
   batches: false,
+  urlRequired: false,
   declaresCompletions: true
 }
