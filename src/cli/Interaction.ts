@@ -14,13 +14,17 @@ export interface Interaction {
   readonly features: Features
 }
 
+/** What a person at this terminal can answer; nothing where there is no person. */
+export const featuresOf = (terminal: { readonly stdinIsTty: boolean; readonly stderrIsTty: boolean }): Features => {
+  const person = terminal.stdinIsTty && terminal.stderrIsTty
+  return { forms: person, urls: person }
+}
+
 /** The interaction of a command; reads and checks the answers file. */
 export const interactionOf = (file: string | undefined) =>
   Effect.gen(function* () {
     const terminal = yield* Terminal
-    const person = terminal.stdinIsTty && terminal.stderrIsTty
-    if (file === undefined)
-      return { answers: undefined, features: { forms: person, urls: person } } satisfies Interaction
+    if (file === undefined) return { answers: undefined, features: featuresOf(terminal) } satisfies Interaction
     // Few commands have a file to read; its parser is loaded only then.
     const { make, readAnswers } = yield* Effect.promise(() => import("./Answers.ts"))
     return { answers: make(yield* readAnswers(file)), features: { forms: true, urls: false } } satisfies Interaction

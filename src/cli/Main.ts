@@ -12,6 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import { VERSION } from "../base/Version.ts"
+import { ClientFeatures } from "../server/ClientFeatures.ts"
 import type { Failure } from "../base/Failure.ts"
 import { safe } from "../platform/DefectText.ts"
 import * as HostEnvironment from "../platform/HostEnvironment.ts"
@@ -22,6 +23,7 @@ import { commands, groups } from "./Commands.ts"
 import { GlobalOptions, type Globals } from "./GlobalOptions.ts"
 import type { HandlerServices } from "./Handler.ts"
 import { help } from "./Help.ts"
+import { featuresOf } from "./Interaction.ts"
 import * as Output from "./Output.ts"
 import { usage } from "./UsageError.ts"
 
@@ -117,6 +119,8 @@ export const program = (
       Effect.ensuring(output.progress("")),
       Effect.provideService(Output.Output, output),
       Effect.provideService(GlobalOptions, globals),
+      // What servers may ask back where a person sits; servers that list their tools by it list the same everywhere.
+      Effect.provideService(ClientFeatures, featuresOf(terminal)),
       Effect.provide(loggerLayer(output, globals))
     )
   })

@@ -426,7 +426,9 @@ const startError = (
       (timedOut
         ? `Raise ${admitted.declaration.format === "toml" ? "startup_timeout_secs" : "startupTimeoutSecs (or timeout, in ms)"} of '${server}'.`
         : failure.fix === undefined
-          ? undefined
+          ? admitted.plan._tag === "remote"
+            ? `Check whether the server is up and whether the URL of '${server}' is right.`
+            : undefined
           : secrets.redactText(failure.fix)),
     where: { ...failure.where, server },
     details: {
