@@ -160,8 +160,8 @@ describe("subscribing with a handshake", () => {
       const watch = surfaces.subscribe(headless("test"), { server: "a", uri: "x:1" })
       yield* Effect.scoped(
         Effect.gen(function* () {
-          yield* watch
-          yield* Effect.scoped(watch)
+          yield* Effect.asVoid(watch)
+          yield* Effect.asVoid(Effect.scoped(watch))
           assert.deepEqual([count("resources/subscribe"), count("resources/unsubscribe")], [1, 0])
         })
       )
