@@ -9,10 +9,13 @@ import type { Dispatcher } from "undici"
 import { doubled } from "./ClientHeaders.ts"
 import { ConnectionGone, type Connections, type Kept, MAX_RESPONSE_HEADER_BYTES } from "./Connections.ts"
 import { type BodyReader, type HttpResponse, makeResponse } from "./HttpResponse.ts"
+import { MIB } from "../base/Units.ts"
 import { errorCodeOf, maybeSent, type NetError, notSent } from "./NetError.ts"
 
 /** Interim answers (1xx) before the answer itself. */
 const MAX_INTERIM = 8
+/** Bytes of a body that may come before somebody reads it, which is a moment later (spec section 6: 8 MiB a body). */
+const MAX_HELD_BYTES = 8 * MIB
 
 /** A message, ready to be written. */
 export interface Outgoing {
@@ -45,7 +48,11 @@ const faultOf = (error: unknown, host: string, started: boolean): NetError => {
       "headers_too_large",
       `The server answered with headers of more than ${MAX_RESPONSE_HEADER_BYTES} bytes.`
     )
-  if (code.startsWith("HPE_") || code === "HTTPParserError" || code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH")
+  // The parser's word for a body of chunks that was cut: no invalid HTTP, but a lost connection.
+  const cut = error instanceof Error && error.message.includes("(Invalid EOF state)")
+  const invalid =
+    code.startsWith("HPE_") || code === "HTTPParserError" || code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH"
+  if (invalid && !cut)
     return maybeSent("SIGIL_PROTOCOL_FAULT", "invalid_http", `The server's answer is not valid HTTP (${code}).`)
   if (code === "UND_ERR_INVALID_ARG")
     return notSent("SIGIL_CONFIG_INVALID", "request_invalid", "The message has a header or path that cannot be sent.")
@@ -105,6 +112,10 @@ const makeHandler = (
   let interim = 0
   let reader: BodyReader | undefined
   let failed: NetError | undefined
+  /** What came before there was a reader. undici's own pause is of no use: a reset meanwhile is an uncaught exception. */
+  let held: Array<Buffer> = []
+  let heldBytes = 0
+  let ended = false
 
   const stop = (): void => {
     if (over) return
@@ -112,6 +123,13 @@ const makeHandler = (
     connections.drop(kept, new ConnectionGone("stopped"))
   }
   running.stop = stop
+  /** The body was read to its end. */
+  const finish = (by: BodyReader): void => {
+    if (over) return
+    over = true
+    connections.free(kept)
+    by.end()
+  }
   /** Ends everything with a failure of ours. */
   const reject = (error: NetError): void => {
     const first = !answered
@@ -123,7 +141,7 @@ const makeHandler = (
     onRequestStart: () => {
       started = true
     },
-    onResponseStart: (controller, status, headers) => {
+    onResponseStart: (_controller, status, headers) => {
       if (status < 200) {
         interim += 1
         if (interim > MAX_INTERIM)
@@ -154,25 +172,36 @@ const makeHandler = (
           )
         )
       answered = true
-      controller.pause()
       const response = makeResponse(status, headers, {
         read: (given) => {
           reader = given
+          const before = held
+          held = []
+          for (const chunk of before) given.data(chunk)
           if (failed !== undefined) given.fail(failed)
-          else controller.resume()
+          else if (ended) finish(given)
         },
         cancel: stop
       })
       answer(Effect.succeed(response))
     },
     onResponseData: (_controller, chunk) => {
-      if (!over) reader?.data(chunk)
+      if (over) return
+      if (reader !== undefined) return reader.data(chunk)
+      held.push(chunk)
+      heldBytes += chunk.length
+      if (heldBytes <= MAX_HELD_BYTES) return
+      held = []
+      failed = maybeSent(
+        "SIGIL_LIMIT_EXCEEDED",
+        "body_too_large",
+        `The server sent an answer of more than ${MAX_HELD_BYTES} bytes.`
+      )
+      stop()
     },
     onResponseEnd: () => {
-      if (over) return
-      over = true
-      connections.free(kept)
-      reader?.end()
+      ended = true
+      if (reader !== undefined) finish(reader)
     },
     onResponseError: (_controller, error) => {
       const stopped = over
@@ -186,7 +215,7 @@ const makeHandler = (
             : Effect.fail(faultOf(error, new URL(origin).host, started))
         )
       }
-      failed = faultOf(error, new URL(origin).host, true)
+      failed ??= faultOf(error, new URL(origin).host, true)
       if (!stopped) reader?.fail(failed)
     }
   }

@@ -1,9 +1,9 @@
 /**
  * The answer to a message: status and headers are there, the body is read once, bounded, or not at all.
  *
- * Until somebody reads, the socket is not read either. Interrupting whoever reads, `cancel`, and every failure close
- * the socket; a body that was read to its end leaves the connection to the next message. So read each answer, or
- * cancel it.
+ * What comes before somebody reads is kept, up to the size of a body. Interrupting whoever reads, `cancel`, and every
+ * failure close the socket; a body that was read to its end leaves the connection to the next message. So read each
+ * answer, or cancel it.
  */
 import * as Effect from "effect/Effect"
 import { maybeSent, type NetError } from "./NetError.ts"

@@ -221,6 +221,28 @@ describe("the body of an answer", () => {
     }).pipe(Effect.provide(seen.layer))
   })
 
+  it.scopedLive("that is reset before anybody reads it is a lost connection", () => {
+    const seen = harness()
+    return Effect.gen(function* () {
+      const head = `${HEAD}connection: close\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n`
+      let first: net.Socket | undefined
+      const server = yield* serveRaw((socket) => {
+        socket.write(head)
+        if (first === undefined) return void (first = socket)
+        first.once("close", () => socket.end(Buffer.concat([chunk(Buffer.from("whole")), Buffer.from(last)])))
+        first.resetAndDestroy()
+      })
+      const client = yield* openClient(server.port)
+      const response = yield* client.send(post(server.port))
+      // Its end comes after the reset.
+      const other = yield* Effect.flatMap(client.send(post(server.port)), ({ text }) => text(KIB))
+      assert.strictEqual(other, "whole")
+      const error = yield* Effect.flip(response.text(KIB))
+      assert.strictEqual(error.code, "SIGIL_CONNECTION_LOST")
+      assert.strictEqual(error.reason, "connection_closed")
+    }).pipe(Effect.provide(seen.layer))
+  })
+
   it.scopedLive("is taken exactly up to the limit, and refused by its declared length above it", () => {
     const seen = harness()
     return Effect.gen(function* () {
