@@ -1,8 +1,8 @@
 /**
  * Server-sent events out of a stream of bytes, bounded: plain functions over eventsource-parser (WHATWG HTML 9.2).
  *
- * The size of an event is measured from blank line to blank line, comments included, so a stream of fragments without
- * end is bounded too. A stream that ends inside an event or inside a character was cut, and says so instead of losing
+ * The size of an event is measured from the end of the one before, comments and blank lines included, so a stream of
+ * fragments or comments without end is bounded too. A stream that ends inside an event or inside a character was cut, and says so instead of losing
  * the event.
  */
 import { createParser } from "eventsource-parser"
@@ -51,7 +51,8 @@ const makeTracker = (limit: number) => {
   let afterCr = false
   const lineEnd = (): void => {
     if (atLineStart) {
-      size = 0
+      // Where no event was begun the blank line ends none, and what came counts on.
+      if (begun) size = 0
       begun = false
     } else if (!inComment) begun = true
     atLineStart = true
