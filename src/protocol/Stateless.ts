@@ -19,6 +19,11 @@ export const MetaKey = {
   subscriptionId: `${prefix}subscriptionId`
 } as const
 
+/** Codes of the stateless revision that a host acts on (K section 11). */
+export const HEADER_MISMATCH = -32020
+export const MISSING_CAPABILITY = -32021
+export const UNSUPPORTED_VERSION = -32022
+
 /** The extension under which a server may answer a call with a task (K section 9.17). */
 export const TASKS_EXTENSION = `${prefix}tasks`
 

@@ -12,8 +12,9 @@ import { cut } from "../base/Cut.ts"
 import { isJsonObject, type JsonObject, own } from "../base/Json.ts"
 import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
 import type { Revision } from "../protocol/Revision.ts"
-import { resultType, TASKS_EXTENSION } from "../protocol/Stateless.ts"
+import { HEADER_MISMATCH, MISSING_CAPABILITY, resultType, TASKS_EXTENSION } from "../protocol/Stateless.ts"
 import type { Connection } from "./Connection.ts"
+import { watching } from "./Doubt.ts"
 import * as InputRounds from "./InputRounds.ts"
 import type { RequestOptions } from "./Request.ts"
 import type { ResultCache } from "./ResultCache.ts"
@@ -22,11 +23,6 @@ import { ConnectionError, type RemoteError } from "./ServerError.ts"
 import type { ServerRequests } from "./ServerRequests.ts"
 import * as Tasks from "./Tasks.ts"
 import { consent, URL_REQUIRED } from "./UrlRequired.ts"
-
-/** Codes of the stateless revision that a host acts on (K section 11). */
-export const HEADER_MISMATCH = -32020
-export const MISSING_CAPABILITY = -32021
-export const UNSUPPORTED_VERSION = -32022
 
 /** Least pause before a request that the server only delays is sent again, ms; doubled each time. */
 const STATE_ONLY_MS = 100
@@ -71,10 +67,10 @@ type Answer = Effect.Effect<JsonObject, ConnectionError | RemoteError>
 
 /** The way to ask this generation. */
 export const make = (facts: Facts): Ask => {
-  const { declaration, revision } = facts
+  const { connection, declaration, revision } = facts
   const remote = declaration.endpoint._tag === "remote"
   const once = revision.era === "stateless" ? stateless(facts) : handshake(facts)
-  return remote ? repeating(facts, once) : once
+  return remote ? repeating(facts, watching(connection, revision, once)) : once
 }
 
 /** Sends again what may be sent again, inside the deadline of the whole. */

@@ -199,7 +199,8 @@ export const open = (
       const attempt = (
         plan: Plan,
         era: Era | undefined,
-        again: boolean
+        again: boolean,
+        because?: StartFailure
       ): Effect.Effect<readonly [Attempt.Attempt, Negotiation.Agreed, Era], StartFailure, Scope.Scope> =>
         Effect.gen(function* () {
           // A start that cannot be put on record does not happen (R section 12.1).
@@ -209,7 +210,7 @@ export const open = (
           const made = yield* Effect.either(Scope.extend(Attempt.make(admitted, plan, era, around), own))
           const next = nextAttempt(made, plan, era, again)
           if (next === undefined) {
-            if (Either.isLeft(made)) return yield* made.left
+            if (Either.isLeft(made)) return yield* because !== undefined && isNoStream(made.left) ? because : made.left
             if (made.right.outcome._tag === "Agreed") {
               return [made.right, made.right.outcome.agreed, made.right.outcome.era] as const
             }
@@ -224,7 +225,7 @@ export const open = (
               ? incompleteCleanup(server, left)
               : faultFor(server, terminal, "server/discover")
           }
-          return yield* attempt(next.plan, next.era, next.again)
+          return yield* attempt(next.plan, next.era, next.again, next.because)
         })
 
       const start = Effect.gen(function* () {
@@ -361,16 +362,31 @@ const noTools: Listing = { items: [], warnings: [] }
 const planFor = (plan: Plan, era: Era | undefined): Plan =>
   plan._tag === "remote" && plan.transport === "streamable_http" && era === "sse" ? { ...plan, transport: "sse" } : plan
 
+/** Whether an address has no stream of events: what it said before says more. */
+const isNoStream = (failure: StartFailure): boolean => {
+  const status = failure.details?.["http_status"]
+  return failure.reason === "unexpected_content_type" || status === 400 || status === 404 || status === 405
+}
+
 /** What to try next, when an attempt says that another one may go better; each way is tried once. */
 const nextAttempt = (
   made: Either.Either<Attempt.Attempt, StartFailure>,
   plan: Plan,
   era: Era | undefined,
   again: boolean
-): { readonly plan: Plan; readonly era: Era | undefined; readonly again: boolean } | undefined => {
+):
+  | {
+      readonly plan: Plan
+      readonly era: Era | undefined
+      readonly again: boolean
+      readonly because?: StartFailure | undefined
+    }
+  | undefined => {
   if (Either.isRight(made)) {
     const { outcome } = made.right
-    return outcome._tag === "Agreed" ? undefined : { plan: planFor(plan, outcome.era), era: outcome.era, again }
+    return outcome._tag === "Agreed"
+      ? undefined
+      : { plan: planFor(plan, outcome.era), era: outcome.era, again: true, because: outcome.because }
   }
   // What was remembered does not hold any more: found out anew, once.
   if (era === undefined || era === "stateless" || again) return undefined

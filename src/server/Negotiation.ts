@@ -14,8 +14,13 @@ import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
 import type { Revision } from "../protocol/Revision.ts"
 import * as Revisions from "../protocol/Revisions.ts"
 import * as Spans from "../telemetry/Spans.ts"
-import { MetaKey, type Standing } from "../protocol/Stateless.ts"
-import { HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from "./Asking.ts"
+import {
+  HEADER_MISMATCH,
+  MetaKey,
+  MISSING_CAPABILITY,
+  type Standing,
+  UNSUPPORTED_VERSION
+} from "../protocol/Stateless.ts"
 import type { Connection } from "./Connection.ts"
 import type { Era } from "./EraStore.ts"
 import type { RequestOptions } from "./Request.ts"
@@ -41,7 +46,12 @@ export interface Agreed {
 /** How finding out ended: with an agreement, or with the wish for another connection. */
 export type Outcome =
   | { readonly _tag: "Agreed"; readonly agreed: Agreed; readonly era: Era }
-  | { readonly _tag: "Again"; readonly era: "handshake" | "sse" }
+  | {
+      readonly _tag: "Again"
+      readonly era: "handshake" | "sse"
+      /** What is to be told when the address does not speak HTTP with two endpoints either. */
+      readonly because?: Fault
+    }
 
 /** What negotiation knows. */
 export interface Facts {
@@ -186,8 +196,7 @@ const probeHttp = (facts: Facts): Effect.Effect<Outcome, Fault> =>
     if (facts.connection.terminal() !== undefined) return Effect.fail(failure)
     if (failure._tag === "RemoteError") {
       // A modern server that refuses something else than the version: it has to be told, not asked otherwise.
-      const modern = failure.rpcCode === HEADER_MISMATCH || failure.rpcCode === MISSING_CAPABILITY
-      return modern ? Effect.fail(failure) : initializeHttp(facts)
+      return isModern(failure) ? Effect.fail(failure) : initializeHttp(facts)
     }
     if (failure._tag === "StartError" || failure.code === "SIGIL_CALL_TIMEOUT") return initializeHttp(facts)
     const status = failure.details?.["http_status"]
@@ -196,14 +205,22 @@ const probeHttp = (facts: Facts): Effect.Effect<Outcome, Fault> =>
     return passing || locked ? Effect.fail(failure) : initializeHttp(facts)
   })
 
-/** `initialize` over one endpoint; an address that knows no such thing may have two (2024-11-05). */
+/**
+ * `initialize` over one endpoint; an address that knows no such thing may have two (2024-11-05). Whether its refusal
+ * comes with a JSON-RPC error does not matter, unless that is one of a newer server.
+ */
 const initializeHttp = (facts: Facts): Effect.Effect<Outcome, Fault> =>
-  Effect.catchTag(handshake(facts, undefined), "ConnectionError", (failure) => {
+  Effect.catchAll(handshake(facts, undefined), (failure) => {
     const status = failure.details?.["http_status"]
-    return facts.connection.terminal() === undefined && (status === 400 || status === 404 || status === 405)
-      ? Effect.succeed<Outcome>({ _tag: "Again", era: "sse" })
+    const refused = status === 400 || status === 404 || status === 405
+    return facts.connection.terminal() === undefined && refused && !isModern(failure)
+      ? Effect.succeed<Outcome>({ _tag: "Again", era: "sse", because: failure })
       : Effect.fail(failure)
   })
+
+/** Whether only a server of the stateless revision answers like this. */
+export const isModern = (failure: Fault): boolean =>
+  failure._tag === "RemoteError" && [HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION].includes(failure.rpcCode)
 
 /** `initialize`, the version check, `notifications/initialized`. */
 const handshake = (facts: Facts, wanted: Revision | undefined): Effect.Effect<Outcome, Fault> =>

@@ -142,11 +142,12 @@ export const make: Effect.Effect<RemoteWire> = Effect.gen(function* () {
             )
           )
         )
-        finish({ reason: "closed", text: "sigil closed the connection." })
         closing = Effect.map(Fiber.await(done), () => ({
           ...nothingToClean,
           durationMs: clock.unsafeCurrentTimeMillis() - begun
         }))
+        // Whoever hears of the end may close in turn: there is one closing only, and one parting.
+        finish({ reason: "closed", text: "sigil closed the connection." })
         return closing
       }),
       stderr: () => noView,

@@ -2,7 +2,7 @@
 import { McpServer } from "@modelcontextprotocol/server"
 import { SSEServerTransport } from "@modelcontextprotocol/server-legacy/sse"
 import { jsonBody, listen, refuse } from "./listen.mjs"
-import { register } from "./surface2.mjs"
+import { options, register } from "./surface2.mjs"
 
 const open = new Map()
 
@@ -12,7 +12,7 @@ listen(
       const transport = new SSEServerTransport("/messages", response)
       open.set(transport.sessionId, transport)
       response.once("close", () => open.delete(transport.sessionId))
-      const server = new McpServer({ name: "peer-legacy-sse", version: "2.0.0" })
+      const server = new McpServer({ name: "peer-legacy-sse", version: "2.0.0" }, options)
       register(server, { era: "legacy", grown: [] })
       return server.connect(transport)
     }

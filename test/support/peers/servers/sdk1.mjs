@@ -5,12 +5,12 @@ import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js"
 import { listen, refuse } from "./listen.mjs"
 import { sessions } from "./sessions.mjs"
-import { register } from "./surface1.mjs"
+import { options, register } from "./surface1.mjs"
 
 const [kind, port = "0"] = process.argv.slice(2)
 
 const connect = async (transport) => {
-  const server = new McpServer({ name: "peer-sdk1", version: "1.0.0" })
+  const server = new McpServer({ name: "peer-sdk1", version: "1.0.0" }, options)
   register(server)
   await server.connect(transport)
   return transport

@@ -6,7 +6,7 @@ import { serveStdio } from "@modelcontextprotocol/server/stdio"
 import { NodeStreamableHTTPServerTransport, toNodeHandler, toWebRequest } from "@modelcontextprotocol/node"
 import { listen } from "./listen.mjs"
 import { sessions } from "./sessions.mjs"
-import { register } from "./surface2.mjs"
+import { options, register } from "./surface2.mjs"
 
 const [kind, ...rest] = process.argv.slice(2)
 const modern = rest.includes("--modern")
@@ -15,16 +15,25 @@ const port = Number(rest.find((word) => !word.startsWith("--")) ?? 0)
 
 /** Tools that were added, by whom the list is kept for: one process, or one session. */
 const make = (facts) => {
-  const server = new McpServer({ name: "peer-sdk2", version: "2.0.0" })
+  const server = new McpServer({ name: "peer-sdk2", version: "2.0.0" }, options)
   register(server, facts)
   return server
 }
 
 const http = () => {
   const grown = []
-  const handler = createMcpHandler(({ era }) => make({ era, grown, onGrown: () => handler.notify.toolsChanged() }), {
-    legacy: stateless ? "stateless" : "reject"
-  })
+  const handler = createMcpHandler(
+    ({ era }) =>
+      make({
+        era,
+        grown,
+        onGrown: () => handler.notify.toolsChanged(),
+        onTouched: (uri) => handler.notify.resourceUpdated(uri)
+      }),
+    {
+      legacy: stateless ? "stateless" : "reject"
+    }
+  )
   const whole = toNodeHandler(handler)
   if (modern || stateless) return whole
   const legacy = sessions(async (options) => {

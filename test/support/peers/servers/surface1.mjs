@@ -1,8 +1,14 @@
 // What every peer offers, on an SDK 1.x McpServer. `surface2.mjs` offers the same on SDK 2.x.
+import { completable } from "@modelcontextprotocol/sdk/server/completable.js"
 import { ResourceTemplate } from "@modelcontextprotocol/sdk/server/mcp.js"
+import { SubscribeRequestSchema, UnsubscribeRequestSchema } from "@modelcontextprotocol/sdk/types.js"
 import { z } from "zod"
+import { givenUp, instructions, names } from "./witness.mjs"
 
 const text = (value) => ({ content: [{ type: "text", text: value }] })
+
+/** What a server is made with, besides its name. */
+export const options = { instructions, capabilities: { logging: {}, resources: { subscribe: true } } }
 
 /** Registers the surface. `era` is what the tool `seen` says of the connection. */
 export const register = (server, era = "legacy") => {
@@ -51,6 +57,35 @@ export const register = (server, era = "legacy") => {
     )
     return text(answer.action === "accept" ? `hello ${answer.content?.name}` : answer.action)
   })
+  server.registerTool("roots", { description: "Asks for the roots." }, async (extra) => {
+    const { roots } = await server.server.listRoots(undefined, { relatedRequestId: extra.requestId })
+    return text(JSON.stringify(roots.map(({ uri }) => uri)))
+  })
+  server.registerTool("wait", { description: "Says that it began, and waits to be given up." }, async (extra) => {
+    await extra.sendNotification({
+      method: "notifications/progress",
+      params: { progressToken: extra._meta?.progressToken, progress: 1 }
+    })
+    await givenUp.mark(extra.signal)
+    return text("given up")
+  })
+  server.registerTool("given-up", { description: "Answers once a call was given up." }, async () => {
+    await givenUp.next()
+    return text("seen")
+  })
+  server.registerTool("touch", { description: "Announces a change of the note." }, async () => {
+    await server.server.sendResourceUpdated({ uri: "peer://note" })
+    return text("touched")
+  })
+  server.registerTool(
+    "say",
+    { description: "Logs a word at each level.", inputSchema: { word: z.string() } },
+    async ({ word }, extra) => {
+      for (const level of ["debug", "warning"])
+        await server.sendLoggingMessage({ level, logger: "peer", data: `${level} ${word}` }, extra.sessionId)
+      return text("said")
+    }
+  )
   server.registerTool("grow", { description: "Adds a tool to the list." }, () => {
     grown += 1
     const name = `grown-${grown}`
@@ -72,6 +107,8 @@ export const register = (server, era = "legacy") => {
       })
     )
   )
+  for (const schema of [SubscribeRequestSchema, UnsubscribeRequestSchema])
+    server.server.setRequestHandler(schema, () => ({}))
   server.registerResource("note", "peer://note", { description: "A note.", mimeType: "text/plain" }, (uri) => ({
     contents: [{ uri: uri.href, mimeType: "text/plain", text: "a note" }]
   }))
@@ -81,7 +118,11 @@ export const register = (server, era = "legacy") => {
     { description: "An item by its id." },
     (uri, { id }) => ({ contents: [{ uri: uri.href, text: `item ${id}` }] })
   )
-  server.registerPrompt("greet", { description: "A greeting.", argsSchema: { name: z.string() } }, ({ name }) => ({
-    messages: [{ role: "user", content: { type: "text", text: `Greet ${name}.` } }]
-  }))
+  server.registerPrompt(
+    "greet",
+    { description: "A greeting.", argsSchema: { name: completable(z.string(), names) } },
+    ({ name }) => ({
+      messages: [{ role: "user", content: { type: "text", text: `Greet ${name}.` } }]
+    })
+  )
 }

@@ -1,14 +1,25 @@
 // What every peer offers, on an SDK 2.x McpServer. `surface1.mjs` offers the same on SDK 1.x.
-import { acceptedContent, inputRequired, inputResponse, ResourceTemplate } from "@modelcontextprotocol/server"
+import {
+  acceptedContent,
+  completable,
+  inputRequired,
+  inputResponse,
+  ResourceTemplate
+} from "@modelcontextprotocol/server"
 import { z } from "zod"
+import { givenUp, instructions, names } from "./witness.mjs"
 
 const text = (value) => ({ content: [{ type: "text", text: value }] })
 
+/** What a server is made with, besides its name. */
+export const options = { instructions, capabilities: { logging: {}, resources: { subscribe: true } } }
+
 /**
  * Registers the surface. `era` is what the tool `seen` says of the connection. `grown` holds the names of tools that
- * were added; it outlives a server that is made for one request. `onGrown` is called when one was added.
+ * were added; it outlives a server that is made for one request. `onGrown` is called when one was added, `onTouched`
+ * announces a change of the note where the server itself cannot.
  */
-export const register = (server, { era, grown, onGrown }) => {
+export const register = (server, { era, grown, onGrown, onTouched }) => {
   const add = (name) => server.registerTool(name, { description: "Was added." }, () => text(name))
   server.registerTool(
     "echo",
@@ -59,6 +70,36 @@ export const register = (server, { era, grown, onGrown }) => {
       requestState: "state of the question"
     })
   })
+  server.registerTool("roots", { description: "Asks for the roots." }, (context) => {
+    const answer = inputResponse(context.mcpReq.inputResponses, "roots")
+    if (answer.kind === "roots") return text(JSON.stringify(answer.roots.map(({ uri }) => uri)))
+    return inputRequired({ inputRequests: { roots: inputRequired.listRoots() } })
+  })
+  server.registerTool("wait", { description: "Says that it began, and waits to be given up." }, async (context) => {
+    await context.mcpReq.notify({
+      method: "notifications/progress",
+      params: { progressToken: context.mcpReq._meta?.progressToken, progress: 1 }
+    })
+    await givenUp.mark(context.mcpReq.signal)
+    return text("given up")
+  })
+  server.registerTool("given-up", { description: "Answers once a call was given up." }, async () => {
+    await givenUp.next()
+    return text("seen")
+  })
+  server.registerTool("touch", { description: "Announces a change of the note." }, async () => {
+    if (onTouched === undefined) await server.server.sendResourceUpdated({ uri: "peer://note" })
+    else onTouched("peer://note")
+    return text("touched")
+  })
+  server.registerTool(
+    "say",
+    { description: "Logs a word at each level.", inputSchema: z.object({ word: z.string() }) },
+    async ({ word }, context) => {
+      for (const level of ["debug", "warning"]) await context.mcpReq.log(level, `${level} ${word}`, "peer")
+      return text("said")
+    }
+  )
   server.registerTool("grow", { description: "Adds a tool to the list." }, () => {
     const name = `grown-${grown.length + 1}`
     grown.push(name)
@@ -82,6 +123,9 @@ export const register = (server, { era, grown, onGrown }) => {
       })
     )
   )
+  if (era === "legacy")
+    for (const method of ["resources/subscribe", "resources/unsubscribe"])
+      server.server.setRequestHandler(method, () => ({}))
   server.registerResource("note", "peer://note", { description: "A note.", mimeType: "text/plain" }, (uri) => ({
     contents: [{ uri: uri.href, mimeType: "text/plain", text: "a note" }]
   }))
@@ -93,7 +137,7 @@ export const register = (server, { era, grown, onGrown }) => {
   )
   server.registerPrompt(
     "greet",
-    { description: "A greeting.", argsSchema: z.object({ name: z.string() }) },
+    { description: "A greeting.", argsSchema: z.object({ name: completable(z.string(), names) }) },
     ({ name }) => ({ messages: [{ role: "user", content: { type: "text", text: `Greet ${name}.` } }] })
   )
   for (const name of grown) add(name)

@@ -1,0 +1,276 @@
+/**
+ * What sigil says on the wire to servers of the official SDKs, and what becomes of it when a server is another one the
+ * next time; the transports that the SDKs do not serve; several servers side by side.
+ */
+import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import type { DynamicServers } from "../../src/index.ts"
+import * as Fakes from "../support/interop/Fakes.ts"
+import * as Host from "../support/interop/Host.ts"
+import * as Recorder from "../support/interop/Recorder.ts"
+import * as Peers from "../support/peers/Peers.ts"
+
+/** What every case opened, closed after it in reverse. */
+const opened: Array<() => Promise<void>> = []
+let home: Host.Home
+beforeEach(() => {
+  home = Host.makeHome()
+})
+afterEach(async () => {
+  for (const close of opened.splice(0).toReversed()) await close()
+  home.dispose()
+})
+
+const closing = async <A extends { readonly close: () => Promise<void> }>(opening: Promise<A> | A): Promise<A> => {
+  const one = await opening
+  opened.push(one.close)
+  return one
+}
+const inFrontOf = async (peer: Promise<Peers.Peer>): Promise<Recorder.Recorder> =>
+  closing(Recorder.record((await closing(peer)).url))
+/** One run over the home of the case; it ends with `use`. */
+const during = async <A>(servers: DynamicServers, use: (host: Host.Host) => Promise<A>): Promise<A> => {
+  const host = Host.open(home, servers)
+  try {
+    return await use(host)
+  } finally {
+    await host.close()
+  }
+}
+/** Starts the server at a URL and calls it once; the revision that was found. */
+const meet = (url: string): Promise<string> =>
+  during({ peer: Host.remote(url) }, async (host) => {
+    const { revision } = await host.activate("peer")
+    assert.equal(Host.textOf(await host.call("peer", "echo", { text: "hello" })), "hello")
+    return revision.version
+  })
+const legacy = "2025-11-25"
+const modern = "2026-07-28"
+
+describe("on the wire", () => {
+  it("a session is named in each message and ended by DELETE", async () => {
+    const { requests, url } = await inFrontOf(Peers.sdk1Http())
+    assert.equal(await meet(url), legacy)
+    const after = requests.slice(requests.findIndex(({ rpc }) => rpc === "initialize") + 1)
+    const sessions = new Set(after.map(({ headers }) => headers["mcp-session-id"]))
+    assert.equal(sessions.size, 1)
+    assert.isString([...sessions][0])
+    assert.deepEqual(new Set(after.map(({ headers }) => headers["mcp-protocol-version"])), new Set([legacy]))
+    assert.deepEqual(
+      requests.filter(({ method }) => method === "DELETE").map(({ status }) => status),
+      [200]
+    )
+  })
+
+  it("the stateless revision has no session, no GET, no DELETE, and headers that say what the body says", async () => {
+    const { requests, url } = await inFrontOf(Peers.sdk2Http())
+    assert.equal(await meet(url), modern)
+    assert.deepEqual(new Set(requests.map(({ method }) => method)), new Set(["POST"]))
+    for (const { headers, rpc } of requests) {
+      assert.isUndefined(headers["mcp-session-id"])
+      assert.equal(headers["mcp-method"], rpc)
+      assert.equal(headers["mcp-protocol-version"], modern)
+      assert.equal(headers["mcp-name"], rpc === "tools/call" ? "echo" : undefined)
+    }
+  })
+
+  it("a stream that the server closed is taken up where it broke", async () => {
+    const { requests, url } = await inFrontOf(Peers.sdk1Http())
+    await during({ peer: Host.remote(url) }, async (host) => {
+      assert.equal(Host.textOf(await host.call("peer", "cut")), "answered after the cut")
+    })
+    const resumed = requests.filter(({ headers }) => headers["last-event-id"] !== undefined)
+    assert.deepEqual(
+      resumed.map(({ method, status }) => [method, status]),
+      [["GET", 200]]
+    )
+    assert.equal(requests.filter(({ body }) => body.includes('"cut"')).length, 1)
+  })
+
+  const giveUp = (url: string): Promise<void> =>
+    during({ peer: Host.remote(url) }, async (host) => {
+      const waiting = await new Promise<Host.Calling>((resolve) => {
+        const calling = host.start("peer", "wait", {}, { onProgress: () => resolve(calling) })
+      })
+      await waiting.interrupt()
+      assert.equal(Host.textOf(await host.call("peer", "given-up")), "seen")
+    })
+  it("a call is given up by a notification in the older era", async () => {
+    const recorder = await inFrontOf(Peers.sdk1Http())
+    await giveUp(recorder.url)
+    const call = await recorder.seen(({ body }) => body.includes('"wait"'))
+    const cancelled = await recorder.seen(({ rpc }) => rpc === "notifications/cancelled")
+    assert.equal(JSON.parse(cancelled.body).params.requestId, JSON.parse(call.body).id)
+  })
+  it("a call is given up by closing its stream in the stateless revision", async () => {
+    const recorder = await inFrontOf(Peers.sdk2Http())
+    await giveUp(recorder.url)
+    await recorder.seen(({ abandoned, body }) => abandoned && body.includes('"wait"'))
+    assert.notInclude([...recorder.said()], "notifications/cancelled")
+  })
+})
+
+describe("what was found out is remembered", () => {
+  it("a server of the older era is not probed again", async () => {
+    const { said, url } = await inFrontOf(Peers.sdk1Http())
+    await meet(url)
+    assert.deepEqual(said().slice(0, 2), ["server/discover", "initialize"])
+    const first = said().length
+    await meet(url)
+    assert.equal(said()[first], "initialize")
+    assert.notInclude(said().slice(first), "server/discover")
+  })
+
+  it("an address with two endpoints gets its stream at once", async () => {
+    const { requests, said, url } = await inFrontOf(Peers.sdk1Sse())
+    assert.equal(await meet(url), legacy)
+    assert.deepEqual(said().slice(0, 4), ["server/discover", "initialize", "GET", "initialize"])
+    const first = requests.length
+    assert.equal(await meet(url), legacy)
+    assert.deepEqual(said().slice(first, first + 2), ["GET", "initialize"])
+  })
+
+  const peers: { readonly [name: string]: () => Promise<Peers.Peer> } = {
+    "both eras": Peers.sdk2Http,
+    "2026-07-28 only": Peers.sdk2ModernHttp,
+    "the older era": Peers.sdk1Http
+  }
+  const turns: ReadonlyArray<readonly [from: string, to: string, then: string]> = [
+    ["both eras", "the older era", legacy],
+    ["the older era", "2026-07-28 only", modern],
+    ["2026-07-28 only", "the older era", legacy]
+  ]
+  for (const [from, to, then] of turns)
+    it(`a server of ${from} that comes back with ${to} is found out anew`, async () => {
+      const recorder = await inFrontOf(peers[from]!())
+      const before = await meet(recorder.url)
+      const next = await closing(peers[to]!())
+      recorder.turnTo(next.url)
+      assert.equal(await meet(recorder.url), then)
+      assert.notEqual(before, then)
+      const third = recorder.requests.length
+      assert.equal(await meet(recorder.url), then)
+      assert.equal(recorder.said()[third], then === modern ? "server/discover" : "initialize")
+    })
+  const places: ReadonlyArray<readonly [string, () => Promise<Peers.Peer>, () => Promise<Peers.Peer>]> = [
+    ["two endpoints instead of one", Peers.sdk1Http, Peers.sdk1Sse],
+    ["one endpoint instead of two", Peers.sdk1Sse, Peers.sdk1Http]
+  ]
+  for (const [what, from, to] of places)
+    it(`an address that has ${what} is found out anew`, async () => {
+      const recorder = await inFrontOf(from())
+      assert.equal(await meet(recorder.url), legacy)
+      recorder.turnTo((await closing(to())).url)
+      assert.equal(await meet(recorder.url), legacy)
+    })
+
+  it("in the same run, a refresh finds it out", async () => {
+    const recorder = await inFrontOf(Peers.sdk2Http())
+    await during({ peer: Host.remote(recorder.url) }, async (host) => {
+      assert.equal((await host.activate("peer")).revision.version, modern)
+      recorder.turnTo((await closing(Peers.sdk1Http())).url)
+      assert.equal((await host.refresh("peer")).revision.version, legacy)
+      assert.equal(Host.textOf(await host.call("peer", "echo", { text: "hello" })), "hello")
+    })
+  })
+})
+
+describe("a server that comes back in the middle of a run", () => {
+  const turn = async (
+    from: () => Promise<Peers.Peer>,
+    to: () => Promise<Peers.Peer>,
+    revision: string
+  ): Promise<void> => {
+    const recorder = await inFrontOf(from())
+    await during({ peer: Host.remote(recorder.url) }, async (host) => {
+      await host.activate("peer")
+      recorder.turnTo((await closing(to())).url)
+      // The first call may find out; the next one works.
+      await host.call("peer", "echo", { text: "lost" }).catch(() => undefined)
+      assert.equal(Host.textOf(await host.call("peer", "echo", { text: "hello" })), "hello")
+      assert.equal((await host.activate("peer")).revision.version, revision)
+    })
+  }
+  it("without the session that it had", () => turn(Peers.sdk1Http, Peers.sdk1Http, legacy))
+  it("with the older era only", () => turn(Peers.sdk2Http, Peers.sdk1Http, legacy))
+  it("with the newer era only", () => turn(Peers.sdk1Http, Peers.sdk2ModernHttp, modern))
+})
+
+describe("transports of other servers", () => {
+  it("http-json", async () => {
+    const fake = await closing(Fakes.httpJson())
+    await during({ peer: Host.remote(fake.url, { transport: "http-json" }) }, async (host) => {
+      assert.equal((await host.activate("peer")).revision.version, legacy)
+      assert.equal(Host.textOf(await host.call("peer", "echo", { text: "hello" })), "hello")
+    })
+    assert.deepEqual([...fake.said], ["initialize", "notifications/initialized", "tools/list", "tools/call"])
+  })
+
+  it("ws, with a form in the middle of a call", async () => {
+    const fake = await closing(Fakes.webSocket())
+    await during({ peer: Host.remote(fake.url, { transport: "ws" }) }, async (host) => {
+      assert.equal((await host.activate("peer")).revision.version, legacy)
+      assert.equal(Host.textOf(await host.call("peer", "echo", { text: "hello" })), "hello")
+      assert.equal(Host.textOf(await host.call("peer", "ask")), "hello Ada")
+    })
+  })
+})
+
+describe("tasks", () => {
+  it("of the stateless revision are followed, with a form in their middle", async () => {
+    const fake = await closing(Fakes.tasks())
+    await during({ peer: Host.remote(fake.url) }, async (host) => {
+      assert.equal(Host.textOf(await host.call("peer", "greet")), "hello Ada")
+    })
+    assert.deepEqual(
+      fake.said.filter((method) => method.startsWith("tasks/")),
+      ["tasks/get", "tasks/get", "tasks/update", "tasks/get"]
+    )
+  })
+})
+
+it("a dead address and one that never answers disturb no other server", async () => {
+  const hole = await closing(Fakes.blackHole())
+  const stream = await closing(Peers.sdk1Http())
+  await during(
+    {
+      hole: Host.remote(hole.url, { startupTimeoutSecs: 600 }),
+      dead: Host.remote(await Fakes.dead()),
+      stream: Host.remote(stream.url),
+      process: Host.local(Peers.sdk2Stdio)
+    },
+    async (host) => {
+      let silent = true
+      const hanging = host.activate("hole").then(
+        () => undefined,
+        () => {
+          silent = false
+        }
+      )
+      const dying = host.activate("dead").then(
+        () => undefined,
+        (error: unknown) => error
+      )
+      const answers = await Promise.all(
+        ["stream", "process"].map((server) => host.call(server, "echo", { text: server }))
+      )
+      assert.deepEqual(answers.map(Host.textOf), ["stream", "process"])
+      assert.deepInclude(await dying, { code: "SIGIL_START_FAILED" })
+      assert.isTrue(silent)
+      await host.close()
+      await hanging
+      assert.isFalse(silent)
+    }
+  )
+})
+
+it("an address that speaks no MCP is told by what it said to a message, not by what it said to the last attempt", async () => {
+  const fake = await closing(Fakes.refusing())
+  const failure = await during({ peer: Host.remote(fake.url) }, (host) =>
+    host.activate("peer").then(
+      () => undefined,
+      (error: unknown) => error
+    )
+  )
+  assert.include(String(failure), "no such tenant")
+  assert.deepEqual([...fake.said], ["server/discover", "initialize", "GET"])
+})
