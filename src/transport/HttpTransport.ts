@@ -96,14 +96,15 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
       })
       return false
     }
-    const expired = (id: Id | undefined): void => {
+    /** The end of a session that the server forgot; `delivered` says whether the request can have reached the server. */
+    const expired = (id: Id | undefined, delivered: DeliveryFault["delivered"] = "no"): void => {
       const text = "The server does not know the session any more (HTTP 404)."
       if (id !== undefined)
         core.failed(id, {
           code: "SIGIL_CONNECTION_LOST",
           reason: "session_expired",
           text,
-          delivered: "no",
+          delivered,
           status: 404
         })
       session = undefined
@@ -159,7 +160,8 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
           if (!keepsSession(response, undefined)) return Effect.sync(response.cancel)
           if (response.status !== 200 || mediaType(response) !== "text/event-stream") {
             response.cancel()
-            if (response.status === 404 && session !== undefined) return Effect.sync(() => expired(id))
+            // The request was taken, and its answer had begun: it is never sent again from here.
+            if (response.status === 404 && session !== undefined) return Effect.sync(() => expired(id, "unknown"))
             return Effect.sync(() => core.failed(id, cause))
           }
           return readEvents(response, id, read)

@@ -186,7 +186,48 @@ for (const { name, entry, peer, revision, session, duplex, resumes } of cases)
       assert.equal(await call("echo", { text: "still here" }), "still here")
     })
 
+    it("carries what is large, and no character is torn", async () => {
+      const large = "aé€𝄞".repeat(150_000)
+      assert.isTrue((await call("echo", { text: large })) === large)
+    })
+
+    it("keeps many calls apart", async () => {
+      const heard = await Promise.all(
+        Array.from({ length: 16 }, async (_, index) => {
+          let last = 0
+          const onProgress = ({ progress }: { readonly progress: number }): void => {
+            last = progress
+          }
+          const outcome = await host.call("peer", "progress", { steps: index + 1 }, { onProgress })
+          return [Host.textOf(outcome), last]
+        })
+      )
+      assert.deepEqual(
+        heard,
+        heard.map((_, index) => [`${index + 1} steps`, index + 1])
+      )
+    })
+
+    it("refuses one request without harm to the others", async () => {
+      const { id } = await host.activate("peer")
+      const failure: unknown = await host.read("peer", "peer://nowhere").catch((error: unknown) => error)
+      assert.deepInclude(failure, { code: "SIGIL_REMOTE_ERROR" })
+      assert.isTrue((await host.call("peer", "fail")).isError)
+      assert.equal((await host.activate("peer")).id, id)
+    })
+
     if (!duplex) return
+
+    it("gets no answer to its form where nobody is there", async () => {
+      const answer = host.call("peer", "ask", {}, { alone: true })
+      if (revision === modern) {
+        const failure: unknown = await answer.catch((error: unknown) => error)
+        assert.deepInclude(failure, { code: "SIGIL_INPUT_REQUIRED" })
+      } else {
+        // The server hears that the method is unknown, and makes of it what it will.
+        assert.isTrue((await answer).isError)
+      }
+    })
 
     it("asks for a form in the middle of a call", async () => {
       assert.equal(await call("ask"), "hello Ada")

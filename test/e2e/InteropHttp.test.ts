@@ -228,6 +228,48 @@ describe("tasks", () => {
   })
 })
 
+describe("a task that is given up", () => {
+  it("is cancelled, by its caller as by its deadline", async () => {
+    let polled: () => void = () => undefined
+    const fake = await closing(Fakes.tasks(() => polled()))
+    const cancelled = (): number => fake.said.filter((method) => method === "tasks/cancel").length
+    await during({ peer: Host.remote(fake.url) }, async (host) => {
+      const first = await new Promise<Host.Calling>((resolve) => {
+        const calling = host.start("peer", "endless")
+        polled = () => resolve(calling)
+      })
+      await first.interrupt()
+      assert.equal(cancelled(), 1)
+      const exit = await host.start("peer", "endless", {}, { timeoutMs: 200 }).done
+      assert.include(JSON.stringify(exit), "SIGIL_CALL_TIMEOUT")
+      assert.equal(cancelled(), 2)
+    })
+    assert.notInclude([...fake.said], "notifications/cancelled")
+  })
+})
+
+describe("a server that goes away in the middle of a call", () => {
+  const cases: ReadonlyArray<readonly [name: string, start: () => Promise<Peers.Peer>]> = [
+    ["in the older era", Peers.sdk1Http],
+    ["in the stateless revision", Peers.sdk2Http],
+    ["with two endpoints", Peers.sdk1Sse]
+  ]
+  for (const [name, start] of cases)
+    it(`${name} fails the call at once, and the next call reaches its successor`, async () => {
+      const recorder = await inFrontOf(start())
+      const successor = await closing(start())
+      await during({ peer: Host.remote(recorder.url) }, async (host) => {
+        const waiting = await new Promise<Host.Calling>((resolve) => {
+          const calling = host.start("peer", "wait", {}, { onProgress: () => resolve(calling) })
+        })
+        recorder.turnTo(successor.url)
+        assert.include(JSON.stringify(await waiting.done), "SIGIL_CONNECTION_LOST")
+        assert.equal(Host.textOf(await host.call("peer", "echo", { text: "hello" })), "hello")
+      })
+      assert.equal(recorder.requests.filter(({ body }) => body.includes('"wait"')).length, 1)
+    })
+})
+
 it("a dead address and one that never answers disturb no other server", async () => {
   const hole = await closing(Fakes.blackHole())
   const stream = await closing(Peers.sdk1Http())

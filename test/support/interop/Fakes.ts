@@ -133,7 +133,10 @@ export const webSocket = async (): Promise<Fake> => {
 }
 
 /** Tasks of the stateless revision: one call that works, asks for a form, and is completed, each told by a poll. */
-export const tasks = (): Promise<Fake> => {
+export const tasks = (
+  /** The task of the tool `endless` is never over, and this is called at each poll. */
+  onEndless: () => void = () => undefined
+): Promise<Fake> => {
   let name: unknown
   let polls = 0
   const task = (status: string, more: object = {}): object => ({
@@ -154,8 +157,13 @@ export const tasks = (): Promise<Fake> => {
       requestedSchema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] }
     }
   }
+  let endless = false
   const state = (): object => {
     polls += 1
+    if (endless) {
+      onEndless()
+      return task("working")
+    }
     if (polls === 1) return task("working")
     return name === undefined
       ? task("input_required", { inputRequests: { who: form } })
@@ -173,10 +181,17 @@ export const tasks = (): Promise<Fake> => {
       case "tools/list":
         return {
           resultType: "complete",
-          tools: [{ name: "greet", inputSchema: { type: "object" }, execution: { taskSupport: "optional" } }]
+          tools: ["greet", "endless"].map((tool) => ({
+            name: tool,
+            inputSchema: { type: "object" },
+            execution: { taskSupport: "optional" }
+          }))
         }
       case "tools/call":
+        endless = message.params?.["name"] === "endless"
         return { ...task("working"), resultType: "task" }
+      case "tasks/cancel":
+        return { resultType: "complete" }
       case "tasks/get":
         return state()
       case "tasks/update": {

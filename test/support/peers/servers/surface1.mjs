@@ -73,6 +73,9 @@ export const register = (server, era = "legacy") => {
     await givenUp.next()
     return text("seen")
   })
+  server.registerTool("fail", { description: "Fails." }, () => {
+    throw new Error("it failed")
+  })
   server.registerTool("touch", { description: "Announces a change of the note." }, async () => {
     await server.server.sendResourceUpdated({ uri: "peer://note" })
     return text("touched")

@@ -87,6 +87,9 @@ export const register = (server, { era, grown, onGrown, onTouched }) => {
     await givenUp.next()
     return text("seen")
   })
+  server.registerTool("fail", { description: "Fails." }, () => {
+    throw new Error("it failed")
+  })
   server.registerTool("touch", { description: "Announces a change of the note." }, async () => {
     if (onTouched === undefined) await server.server.sendResourceUpdated({ uri: "peer://note" })
     else onTouched("peer://note")

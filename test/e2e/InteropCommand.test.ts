@@ -1,0 +1,89 @@
+/** The built command against servers of the official SDKs: declared by their URL, as a user would. */
+import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { makeProject, type Project } from "../support/Command.ts"
+import * as Recorder from "../support/interop/Recorder.ts"
+import * as Peers from "../support/peers/Peers.ts"
+
+let project: Project & { readonly dispose: () => void }
+beforeEach(() => {
+  project = makeProject()
+})
+afterEach(() => project.dispose())
+
+const peers: ReadonlyArray<readonly [name: string, start: () => Promise<Peers.Peer>, version: string]> = [
+  ["SDK 1.x over Streamable HTTP", Peers.sdk1Http, "2025-11-25"],
+  ["SDK 1.x over SSE", Peers.sdk1Sse, "2025-11-25"],
+  ["SDK 2.x over Streamable HTTP", Peers.sdk2Http, "2026-07-28"]
+]
+for (const [name, start, version] of peers)
+  describe(name, () => {
+    let peer: Peers.Peer
+    beforeAll(async () => {
+      peer = await start()
+    })
+    afterAll(() => peer.close())
+
+    it("is added, listed, called, read and prompted", async () => {
+      const added = await project.run(["mcp", "add", "peer", peer.url, "--approval", "allow", "--allow-loopback"])
+      assert.equal(added.code, 0, added.stderr)
+      const list = await project.document("list", ["mcp", "list", "--status"])
+      const [row] = list.document.servers
+      assert.deepInclude(row, { name: "peer", state: "ready" })
+      assert.equal(row?.status?.protocol_version, version)
+      const tools = await project.document("tools", ["mcp", "tools", "peer"])
+      assert.includeMembers(
+        (tools.document.servers[0]?.tools ?? []).map((tool) => tool.name),
+        ["echo", "ask"]
+      )
+      const sum = await project.document("call", ["mcp", "call", "peer", "add", "a=2", "b=40"])
+      assert.deepEqual(sum.document.structured_content, { sum: 42 })
+      const read = await project.run(["mcp", "read", "peer", "peer://note"])
+      assert.include(read.stdout, "a note")
+      const prompt = await project.run(["mcp", "prompt", "peer", "greet", "name=Ada"])
+      assert.include(prompt.stdout, "Greet Ada.")
+      const completed = await project.run(["mcp", "complete", "peer", "prompt:greet", "name", "G"])
+      assert.include(completed.stdout, "Grace", completed.stderr)
+    })
+
+    it("gets the answers of a file to its form", async () => {
+      project.write("answers.json", { name: "Ada" })
+      const servers = {
+        peer: { url: peer.url, trust: { approval_default: "allow" }, clientCapabilities: ["elicitation"] }
+      }
+      const allowed = await project.run(["mcp", "add", "other", peer.url, "--allow-loopback"])
+      assert.equal(allowed.code, 0, allowed.stderr)
+      const config = ["--mcp-config", JSON.stringify({ mcpServers: servers })]
+      const asked = await project.document("call", [
+        ...config,
+        "mcp",
+        "call",
+        "peer",
+        "ask",
+        "--answers",
+        "answers.json"
+      ])
+      assert.equal(asked.document.content[0]?.["text"], "hello Ada")
+      const alone = await project.run([...config, "mcp", "call", "peer", "ask"])
+      assert.notEqual(alone.code, 0)
+      assert.notInclude(alone.stdout, "hello")
+    })
+  })
+
+it("the next command remembers what a server speaks", async () => {
+  const peer = await Peers.sdk1Http()
+  const recorder = await Recorder.record(peer.url)
+  try {
+    const added = await project.run(["mcp", "add", "peer", recorder.url, "--approval", "allow", "--allow-loopback"])
+    assert.equal(added.code, 0, added.stderr)
+    await project.run(["mcp", "call", "peer", "echo", "text=one"])
+    const first = recorder.requests.length
+    assert.deepEqual(recorder.said().slice(0, 2), ["server/discover", "initialize"])
+    const again = await project.run(["mcp", "call", "peer", "echo", "text=two"])
+    assert.include(again.stdout, "two")
+    assert.equal(recorder.said()[first], "initialize")
+    assert.equal(recorder.said().at(-1), "DELETE")
+  } finally {
+    await recorder.close()
+    await peer.close()
+  }
+})
