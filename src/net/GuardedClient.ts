@@ -28,7 +28,7 @@ import { NetError, notSent, refused } from "./NetError.ts"
 import { type DataKind, Presenter } from "./Presenter.ts"
 import type { Route } from "./Proxy.ts"
 import { Resolver } from "./Resolver.ts"
-import { type GuardedSocket, openSocket } from "./WebSocketClient.ts"
+import { type GuardedSocket, NO_SUBPROTOCOL, openSocket } from "./WebSocketClient.ts"
 
 /** Connections found closed before a message was written, after which it is given up. */
 const MAX_DIALS = 3
@@ -62,6 +62,12 @@ export interface HttpRequest {
   readonly call?: string | undefined
 }
 
+/** What else is known of an upgrade. */
+export interface UpgradeOptions extends Pick<HttpRequest, "headers" | "call"> {
+  /** What is offered to be spoken; a server that selects none is asked once more without it. */
+  readonly subprotocol?: string
+}
+
 /** A client of one origin. */
 export interface Client {
   /**
@@ -78,7 +84,7 @@ export interface Client {
   readonly upgrade: (
     url: string,
     data: DataKind,
-    more?: Pick<HttpRequest, "headers" | "call">
+    more?: UpgradeOptions
   ) => Effect.Effect<GuardedSocket, NetError, Scope.Scope>
 }
 
@@ -187,7 +193,13 @@ const makeClient = (
         if (!(url instanceof URL)) return Effect.fail(url)
         const headers = merged(plan, more)
         if (headers instanceof NetError) return Effect.fail(headers)
-        return Effect.zipRight(authorise(data, more.call), openSocket(url, headers, dialled))
+        const once = (subprotocol?: string) =>
+          Effect.zipRight(authorise(data, more.call), openSocket(url, headers, dialled, subprotocol))
+        return Effect.catchIf(
+          once(more.subprotocol),
+          ({ reason }) => reason === NO_SUBPROTOCOL,
+          () => once()
+        )
       })
   }
 }

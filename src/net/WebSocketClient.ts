@@ -10,7 +10,7 @@ import { MIB } from "../base/Units.ts"
 import { MAX_RESPONSE_HEADER_BYTES } from "./Connections.ts"
 import type { Dialled } from "./Dial.ts"
 import { redirectFault } from "./Exchange.ts"
-import { errorCodeOf, maybeSent, type NetError } from "./NetError.ts"
+import { errorCodeOf, maybeSent, type NetError, notSent } from "./NetError.ts"
 
 /** Bytes of one frame, the limit of a message on every transport. */
 export const MAX_FRAME_BYTES = 4 * MIB
@@ -38,7 +38,13 @@ export interface GuardedSocket {
 const endFault = (code: number): NetError =>
   maybeSent("SIGIL_CONNECTION_LOST", "connection_closed", `The server closed the WebSocket (code ${code}).`)
 
+/** Why a server that selected no subprotocol although one was offered is not spoken to; RFC 6455 lets it. */
+export const NO_SUBPROTOCOL = "no_subprotocol"
+
 const errorFault = (error: Error): NetError => {
+  // The library gives this error no code.
+  if (error.message === "Server sent no subprotocol")
+    return notSent("SIGIL_PROTOCOL_FAULT", NO_SUBPROTOCOL, "The server selected no subprotocol of the WebSocket.")
   const code = errorCodeOf(error)
   if (code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH")
     return maybeSent(
@@ -99,11 +105,12 @@ const handshake = (
   url: URL,
   headers: { readonly [name: string]: string },
   { socket }: Dialled,
+  subprotocol: string | undefined,
   opened: (stop: () => void) => void
 ): Effect.Effect<GuardedSocket, NetError> =>
   Effect.async((resume) => {
     const { "accept-encoding": _unused, ...sent } = headers
-    const ws = new Socket(url, {
+    const ws = new Socket(url, subprotocol === undefined ? [] : [subprotocol], {
       createConnection: () => socket,
       headers: sent,
       followRedirects: false,
@@ -144,18 +151,19 @@ const handshake = (
     return Effect.sync(stop)
   })
 
-/** Dials, upgrades, and gives the socket to the scope. */
+/** Dials, upgrades, and gives the socket to the scope. Fails with `NO_SUBPROTOCOL` when the offered one is not selected. */
 export const openSocket = (
   url: URL,
   headers: { readonly [name: string]: string },
-  dialled: Effect.Effect<Dialled, NetError>
+  dialled: Effect.Effect<Dialled, NetError>,
+  subprotocol?: string
 ): Effect.Effect<GuardedSocket, NetError, Scope.Scope> =>
   Effect.gen(function* () {
     const { WebSocket } = yield* Effect.promise(() => import("ws"))
     let stop = (): void => {}
     yield* Effect.addFinalizer(() => Effect.sync(() => stop()))
     return yield* Effect.flatMap(dialled, (connection) =>
-      handshake(WebSocket, url, headers, connection, (given) => {
+      handshake(WebSocket, url, headers, connection, subprotocol, (given) => {
         stop = given
       })
     )

@@ -9,11 +9,14 @@ import type { NetError } from "../net/NetError.ts"
 import * as RemoteWire from "./RemoteWire.ts"
 import type { RemotePlan, Wire } from "./Transport.ts"
 
+/** What the official SDKs offer and select; some of their servers insist on it. */
+const SUBPROTOCOL = "mcp"
+
 /** Opens the socket; fails when it cannot be opened. */
 export const open = (plan: RemotePlan, client: Client): Effect.Effect<Wire, NetError, Scope.Scope> =>
   Effect.gen(function* () {
     const core = yield* RemoteWire.make
-    const socket = yield* client.upgrade(plan.url, "connection_metadata")
+    const socket = yield* client.upgrade(plan.url, "connection_metadata", { subprotocol: SUBPROTOCOL })
     const turn = yield* Effect.makeSemaphore(1)
     socket.listen({
       message: (text, bytes) => core.deliver(text, bytes),

@@ -211,6 +211,24 @@ describe("transports of other servers", () => {
       assert.equal((await host.activate("peer")).revision.version, legacy)
       assert.equal(Host.textOf(await host.call("peer", "echo", { text: "hello" })), "hello")
       assert.equal(Host.textOf(await host.call("peer", "ask")), "hello Ada")
+      const exit = await host.start("peer", "drop").done
+      assert.include(JSON.stringify(exit), "SIGIL_CONNECTION_LOST")
+      assert.equal(Host.textOf(await host.call("peer", "echo", { text: "again" })), "again")
+    })
+  })
+  for (const subprotocol of ["mcp", "none"] as const)
+    it(`ws, where the server selects ${subprotocol === "mcp" ? "the subprotocol of the SDKs" : "no subprotocol"}`, async () => {
+      const fake = await closing(Fakes.webSocket(subprotocol))
+      await during({ peer: Host.remote(fake.url, { transport: "ws" }) }, async (host) => {
+        assert.equal(Host.textOf(await host.call("peer", "echo", { text: "hello" })), "hello")
+      })
+    })
+
+  it("Streamable HTTP of a server that answers in JSON only and has no stream", async () => {
+    const fake = await closing(Fakes.httpJson())
+    await during({ peer: Host.remote(fake.url) }, async (host) => {
+      assert.equal((await host.activate("peer")).revision.version, legacy)
+      assert.equal(Host.textOf(await host.call("peer", "echo", { text: "hello" })), "hello")
     })
   })
 })

@@ -50,7 +50,7 @@ const handshake = (message: Message): object | undefined => {
         serverInfo: { name: "fake", version: "1" }
       }
     case "tools/list":
-      return { tools: [echo, { name: "ask", inputSchema: { type: "object" } }] }
+      return { tools: [echo, ...["ask", "drop"].map((name) => ({ name, inputSchema: { type: "object" } }))] }
     case "tools/call":
       return text(argument(message))
     default:
@@ -97,11 +97,25 @@ export const httpJson = (): Promise<Fake> =>
     response.writeHead(200, { "content-type": "application/json" }).end(answerTo(message, handshake(message)))
   })
 
-/** WebSocket; `ask` asks for a form before it answers. */
-export const webSocket = async (): Promise<Fake> => {
+/** WebSocket; `ask` asks for a form before it answers, `drop` closes the connection instead. */
+export const webSocket = async (
+  /** `any`: selects what is offered; `mcp`: selects that, offered or not; `none`: selects nothing. */
+  subprotocol: "any" | "mcp" | "none" = "any"
+): Promise<Fake> => {
   const said: Array<string> = []
-  const server = new WebSocketServer({ port: 0, host: "127.0.0.1" })
+  const select = { mcp: () => "mcp", none: () => false as const }
+  const server = new WebSocketServer({
+    port: 0,
+    host: "127.0.0.1",
+    ...(subprotocol === "any" ? {} : { handleProtocols: select[subprotocol] })
+  })
   await new Promise<void>((resolve) => server.once("listening", resolve))
+  // The library asks for the selection only where something is offered; some servers select anyway.
+  if (subprotocol === "mcp")
+    server.on("headers", (headers) => {
+      if (!headers.some((line) => line.startsWith("Sec-WebSocket-Protocol")))
+        headers.push("Sec-WebSocket-Protocol: mcp")
+    })
   server.on("connection", (socket) => {
     let asked: Message | undefined
     socket.on("message", (data: Buffer) => {
@@ -116,7 +130,8 @@ export const webSocket = async (): Promise<Fake> => {
         const requestedSchema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] }
         const params = { mode: "form", message: "Who?", requestedSchema }
         socket.send(JSON.stringify({ jsonrpc: "2.0", id: "form", method: "elicitation/create", params }))
-      } else if (message.id !== undefined) socket.send(answerTo(message, handshake(message)))
+      } else if (message.method === "tools/call" && message.params?.["name"] === "drop") socket.terminate()
+      else if (message.id !== undefined) socket.send(answerTo(message, handshake(message)))
     })
   })
   // A WebSocket server that listens on a port has an address of this kind.
