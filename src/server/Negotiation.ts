@@ -165,22 +165,46 @@ const discover = (facts: Facts, deadlineMs: number): Effect.Effect<Discovered, F
   return ask(Revisions.stateless, false)
 }
 
-/** Over stdio anything but a modern answer means a handshake; a server that died of the question is started once more. */
+/**
+ * Over stdio anything but a modern answer means a handshake; a server that died of the question is started once more.
+ */
 const probeStdio = (facts: Facts): Effect.Effect<Outcome, Fault> =>
   Effect.flatMap(
     discover(facts, Math.min(PROBE_MS, facts.declaration.startupTimeoutMs / 4, facts.remaining())),
     (answer): Effect.Effect<Outcome, Fault> => {
       if (answer._tag === "Modern") return Effect.succeed(answer.outcome)
-      const end = facts.connection.terminal()?.end
-      if (end === undefined) return handshake(facts, undefined)
-      return mourned.has(end.reason) ? Effect.succeed({ _tag: "Again", era: "handshake" }) : Effect.fail(answer.failure)
+      const { failure } = answer
+      if (facts.connection.terminal() !== undefined) return onceMore(facts, failure)
+      const shaken = handshake(facts, undefined)
+      return failure.code === "SIGIL_CALL_TIMEOUT" ? Effect.catchAll(shaken, (fault) => woken(facts, fault)) : shaken
     }
   )
+
+/** Another process for a server that may have died of the question; otherwise its end is the failure. */
+const onceMore = (facts: Facts, failure: Fault): Effect.Effect<Outcome, Fault> => {
+  const reason = facts.connection.terminal()?.end.reason
+  return reason !== undefined && mourned.has(reason)
+    ? Effect.succeed({ _tag: "Again", era: "handshake" })
+    : Effect.fail(failure)
+}
+
+/**
+ * A server that kept silent may only have been slow to start. It meets the question after all then: it dies of it
+ * while the handshake waits, or, being modern, refuses the handshake and is asked again, now that it listens.
+ */
+const woken = (facts: Facts, failure: Fault): Effect.Effect<Outcome, Fault> => {
+  if (facts.connection.terminal() !== undefined) return onceMore(facts, failure)
+  if (failure._tag !== "RemoteError") return Effect.fail(failure)
+  return Effect.flatMap(discover(facts, facts.remaining()), (answer) =>
+    answer._tag === "Modern" ? Effect.succeed(answer.outcome) : Effect.fail(failure)
+  )
+}
 
 /** Ends that a server may have brought upon itself by a question it did not know. */
 const mourned = new Set([
   "connection_closed",
   "stream_closed",
+  "missing_newline",
   "write_failed",
   "invalid_json",
   "invalid_jsonrpc_envelope"

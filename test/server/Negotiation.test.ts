@@ -138,6 +138,70 @@ describe("finding out what a server speaks", () => {
     }).pipe(withFakes({ servers: { a: fragile(counts) } }), Effect.provide(EraStore.layerMemory(known)))
   })
 
+  /** A server that reads nothing for three seconds after it was started; how often it was, and what wakes it. */
+  const sleepy = (inner: MemoryServer, box: { opened: number; wake: () => void }): MemoryServer => {
+    return (link) => {
+      box.opened += 1
+      const made = inner(link)
+      const waiting: Array<string> = []
+      let awake = box.opened > 1
+      box.wake = () => {
+        awake = true
+        for (const line of waiting.splice(0)) made.receive(line)
+      }
+      return { ...made, receive: (line) => (awake ? made.receive(line) : void waiting.push(line)) }
+    }
+  }
+  const startSleepy = (box: { wake: () => void }) =>
+    Effect.gen(function* () {
+      const fiber = yield* Effect.fork(start)
+      yield* settle
+      yield* TestClock.adjust(3_000)
+      yield* settle
+      box.wake()
+      return yield* Fiber.join(fiber)
+    })
+
+  it.effect("starts one once more that dies of the question only after it was given up", () => {
+    const counts = { now: 0, most: 0, opened: 0 }
+    const box = { opened: 0, wake: () => {} }
+    return Effect.gen(function* () {
+      const generation = yield* startSleepy(box)
+      assert.equal(generation.revision.version, "2025-11-25")
+      assert.deepEqual(counts, { now: 1, most: 1, opened: 2 })
+    }).pipe(withFakes({ servers: { a: sleepy(fragile(counts), box) } }))
+  })
+
+  it.effect("asks a modern one again that was slow to start and refuses the handshake", () => {
+    const received: Array<Received> = []
+    const box = { opened: 0, wake: () => {} }
+    const server = sleepy(statelessServer({ tools: [tool("t")], received }), box)
+    return Effect.gen(function* () {
+      const generation = yield* startSleepy(box)
+      assert.equal(generation.revision.version, "2026-07-28")
+      assert.deepEqual(
+        received.filter(({ id }) => id !== undefined).map(({ method }) => method),
+        ["server/discover", "initialize", "server/discover", "tools/list"]
+      )
+      assert.equal(box.opened, 1)
+    }).pipe(withFakes({ servers: { a: server } }))
+  })
+
+  it.effect("shows the refusal of the handshake by one that was slow and is not modern either", () => {
+    const box = { opened: 0, wake: () => {} }
+    const refuses = fakeServer({
+      methods: {
+        initialize: (_params, link, id) =>
+          void link.send({ jsonrpc: "2.0", id, error: { code: -32000, message: "key" } })
+      }
+    })
+    return Effect.gen(function* () {
+      const error = yield* Effect.flip(startSleepy(box))
+      assert.deepEqual([error.code, error.reason], ["SIGIL_START_FAILED", "remote_error"])
+      assert.include(error.text, "'initialize' with error -32000: key")
+    }).pipe(withFakes({ servers: { a: sleepy(refuses, box) } }))
+  })
+
   it.effect("finds out anew when what is remembered does not hold any more", () => {
     const known = new Map<string, EraStore.Era>()
     const box = { server: fakeServer() }
