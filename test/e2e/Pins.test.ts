@@ -18,13 +18,15 @@ const script = (root: string): string => {
     `import { appendFileSync, readFileSync } from "node:fs"
 appendFileSync(${JSON.stringify(path.join(root, "started"))}, "x")
 const [name, version] = readFileSync(${JSON.stringify(path.join(root, "identity"))}, "utf8").trim().split(" ")
-const send = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n")
+const write = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n")
+const send = (id, result) => write({ id, result })
 let rest = ""
 process.stdin.on("data", (chunk) => {
   const lines = (rest + chunk).split("\\n")
   rest = lines.pop()
   for (const line of lines) {
     const { id, method, params } = JSON.parse(line)
+    if (method === "server/discover") write({ id, error: { code: -32601, message: "Method not found" } })
     if (method === "initialize")
       send(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name, version } })
     if (method === "tools/list") send(id, { tools: [{ name: "hello", inputSchema: { type: "object" } }] })

@@ -21,7 +21,9 @@ process.stdin.on("data", (chunk) => {
   rest = lines.pop()
   for (const line of lines) {
     const { id, method, params } = JSON.parse(line)
-    if (id !== undefined && answers[method] !== undefined) send({ id, result: answers[method](params ?? {}) })
+    if (id === undefined) continue
+    if (answers[method] !== undefined) send({ id, result: answers[method](params ?? {}) })
+    else send({ id, error: { code: -32601, message: "Method not found" } })
   }
 })
 process.stdin.on("end", () => process.exit(0))
