@@ -24,6 +24,7 @@ import {
 import type { Connection } from "./Connection.ts"
 import type { Era } from "./EraStore.ts"
 import type { RequestOptions } from "./Request.ts"
+import { timedOut } from "./RequestFault.ts"
 import { type ConnectionError, type RemoteError, StartError } from "./ServerError.ts"
 
 /** Longest wait for an answer to the probe over stdio, ms; a quarter of the budget when that is less (spec section 6). */
@@ -284,7 +285,7 @@ const handshake = (facts: Facts, wanted: Revision | undefined): Effect.Effect<Ou
     }
     connection.agree(revision)
     connection.notify("notifications/initialized")
-    yield* connection.flushed
+    yield* acknowledged(facts)
     return {
       _tag: "Agreed",
       era: facts.era === "sse" ? "sse" : "handshake",
@@ -295,6 +296,18 @@ const handshake = (facts: Facts, wanted: Revision | undefined): Effect.Effect<Ou
         instructions: textOf(own(result, "instructions"), redact)
       }
     } satisfies Outcome
+  })
+
+/** What follows must find a server that knows that the handshake is over; one that never says so fails the start. */
+const acknowledged = ({ connection, declaration, remaining }: Facts): Effect.Effect<void, ConnectionError> =>
+  Effect.suspend(() => {
+    const operation = "notifications/initialized"
+    const ms = Math.max(1, remaining())
+    return Effect.timeoutFail(connection.flushed, {
+      duration: ms,
+      onTimeout: () =>
+        timedOut(declaration.name, { deadlineMs: ms, operation, deadlineField: "startup_timeout_secs" }, ms, false)
+    })
   })
 
 const noDiscovery = ({ declaration }: Facts): StartError =>

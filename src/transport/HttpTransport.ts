@@ -37,6 +37,8 @@ const MAX_DELAY_MS = 30 * SECOND_MS
 const MAX_RETRY_MS = 60 * SECOND_MS
 /** Attempts in a row that brought nothing, after which a stream is given up. */
 const MAX_FRUITLESS = 5
+/** Requests of one server that are under way at a time; the others wait for their turn, inside their deadlines. */
+const MAX_REQUESTS = 64
 /** How long a notification may take, ms. */
 const NOTIFICATION_MS = 30 * SECOND_MS
 
@@ -65,6 +67,7 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
   Effect.gen(function* () {
     const clock = yield* Effect.clock
     const core = yield* RemoteWire.make
+    const turns = yield* Effect.makeSemaphore(MAX_REQUESTS)
     const plain = plan.transport === "http-json"
     const credential = plan.headers.some((header) => header.credential)
     let revision: Revision | undefined
@@ -338,7 +341,10 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
     return core.wire({
       perMessage: true,
       send: (text, about) => {
-        core.run(post(text, about), about?.method === undefined ? undefined : about.id)
+        const id = about?.method === undefined ? undefined : about.id
+        // What stays open for ever takes no turn from the others, and an answer that a call waits for takes none either.
+        const waits = id !== undefined && about?.method !== "subscriptions/listen"
+        core.run(waits ? turns.withPermits(1)(post(text, about)) : post(text, about), id)
         return true
       },
       agreed: (given) => {
