@@ -442,7 +442,7 @@ const startError = (
       (timedOut
         ? `Raise ${admitted.declaration.format === "toml" ? "startup_timeout_secs" : "startupTimeoutSecs (or timeout, in ms)"} of '${server}'.`
         : failure.fix === undefined
-          ? admitted.plan._tag === "remote"
+          ? admitted.plan._tag === "remote" && code === "SIGIL_START_FAILED"
             ? `Check whether the server is up and whether the URL of '${server}' is right.`
             : undefined
           : secrets.redactText(failure.fix)),

@@ -189,7 +189,9 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
               : Effect.sync(() => core.failed(id, RemoteWire.faultOf(error)))
         })
       }
-      if (response.status !== 202 && response.status !== 204 && isJson(type)) {
+      // The older kind of server does not always say that its answer is JSON.
+      const json = isJson(type) || (plain && (type === "" || type === "text/plain"))
+      if (response.status !== 202 && response.status !== 204 && json) {
         return Effect.map(response.text(MAX_BODY_BYTES), (text) => {
           core.deliver(text, Buffer.byteLength(text), id)
           if (core.waits(id)) core.failed(id, unanswered)

@@ -57,7 +57,13 @@ const connect = (all: ReadonlyArray<Row>, totalMs: number) =>
         case "Late":
           return { row, state: { state: "failed", reason: { code: "SIGIL_START_TIMEOUT", message: attempt.text } } }
         case "Failed":
-          return { row, state: { state: "failed", ...reasonOf(attempt.failure) } }
+          return {
+            row,
+            state: {
+              state: attempt.failure?.code === "SIGIL_SIGN_IN_NEEDED" ? "needs_auth" : "failed",
+              ...reasonOf(attempt.failure)
+            }
+          }
         case "Ready": {
           const now = registry.status(name)
           if (now.generation === attempt.generation) {

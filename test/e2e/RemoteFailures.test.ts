@@ -1,0 +1,112 @@
+/** What a person reads of remote servers that cannot be used: code, exit, state, and where to look; never their words. */
+import * as fs from "node:fs"
+import * as http from "node:http"
+import type { AddressInfo } from "node:net"
+import * as path from "node:path"
+import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { makeProject } from "../support/Command.ts"
+
+let project: ReturnType<typeof makeProject>
+let server: http.Server | undefined
+beforeEach(() => {
+  project = makeProject()
+})
+afterEach(async () => {
+  await new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)))
+  server = undefined
+  project.dispose()
+})
+
+/** A server that answers everything with one status, and says words that nobody may repeat. */
+const refusing = async (status: number, headers: http.OutgoingHttpHeaders = {}): Promise<string> => {
+  server = http.createServer((_request, response) => {
+    response.writeHead(status, { "content-type": "text/html", ...headers })
+    response.end("<html>words of the server</html>")
+  })
+  await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve))
+  // A listening TCP server has an address with a port.
+  return `http://localhost:${(server.address() as AddressInfo).port}/mcp`
+}
+const declared = (url: string): void => {
+  fs.mkdirSync(path.join(project.home, ".sigil"), { recursive: true })
+  fs.writeFileSync(
+    path.join(project.home, ".sigil", "sigil.toml"),
+    `[[mcp_servers]]
+name = "r"
+transport = "streamable_http"
+url = "${url}"
+
+[web]
+proxy_mode = "direct"
+allowed_private_hosts = ["localhost"]
+allowed_private_cidrs = ["127.0.0.0/8", "::1/128"]
+`
+  )
+}
+const sigil = (...args: ReadonlyArray<string>) => project.run(args)
+
+describe("a remote server that", () => {
+  const table: ReadonlyArray<
+    readonly [
+      what: string,
+      status: number,
+      headers: http.OutgoingHttpHeaders,
+      exit: number,
+      code: string,
+      state: string
+    ]
+  > = [
+    [
+      "wants a sign-in",
+      401,
+      { "www-authenticate": 'Bearer realm="words of the server"' },
+      6,
+      "SIGIL_SIGN_IN_NEEDED",
+      "needs_auth"
+    ],
+    ["refuses access", 403, {}, 3, "SIGIL_HTTP_STATUS", "failed"],
+    ["is not there", 404, {}, 3, "SIGIL_HTTP_STATUS", "failed"],
+    ["asks for patience", 429, { "retry-after": "7" }, 3, "SIGIL_HTTP_STATUS", "failed"],
+    ["is broken", 502, {}, 3, "SIGIL_HTTP_STATUS", "failed"],
+    ["answers with a page", 200, {}, 3, "SIGIL_PROTOCOL_FAULT", "failed"],
+    [
+      "leads elsewhere",
+      307,
+      { location: "https://elsewhere.example/path?words of the server" },
+      3,
+      "SIGIL_REDIRECT_REFUSED",
+      "failed"
+    ]
+  ]
+  for (const [what, status, headers, exit, code, state] of table)
+    it(`${what} is told by code ${code}, exit ${exit} and state ${state}`, async () => {
+      declared(await refusing(status, headers))
+      const called = await sigil("--json", "mcp", "call", "r", "x", "--yes")
+      assert.equal(called.code, exit, called.stdout)
+      const { error } = JSON.parse(called.stdout)
+      assert.equal(error.code, code)
+      assert.equal(error.where.server, "r")
+      if (status === 307) assert.include(error.message, "https://elsewhere.example")
+      const listed = await sigil("--json", "mcp", "list", "--status")
+      assert.equal(listed.code, 0)
+      const [row] = JSON.parse(listed.stdout).servers
+      assert.deepEqual([row.state, row.reason.code], [state, code])
+      const probed = await sigil("doctor", "--probe")
+      assert.equal(probed.code, 1)
+      for (const { stdout, stderr } of [called, listed, probed]) {
+        assert.notInclude(stdout + stderr, "words of the server")
+        assert.notInclude(stdout + stderr, "by hand")
+      }
+    })
+
+  it("does not listen is told with what to check", async () => {
+    const url = await refusing(200)
+    await new Promise((resolve) => server?.close(resolve))
+    server = undefined
+    declared(url)
+    const { code, stderr } = await sigil("mcp", "call", "r", "x", "--yes")
+    assert.equal(code, 3)
+    assert.include(stderr, "nothing listens there")
+    assert.include(stderr, "whether the URL of 'r' is right")
+  })
+})
