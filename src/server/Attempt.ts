@@ -30,6 +30,7 @@ import * as Notices from "./Notices.ts"
 import * as Roots from "./Roots.ts"
 import type { ConnectionError, RemoteError, StartError } from "./ServerError.ts"
 import * as ServerRequests from "./ServerRequests.ts"
+import type { Subscriptions } from "./Subscriptions.ts"
 
 /** What an attempt needs of its surroundings. */
 export interface Surroundings {
@@ -58,8 +59,8 @@ export interface Attempt {
   readonly outcome: Negotiation.Outcome
   /** Remembers that the session begins, for the span of its end. */
   readonly begin: (session: Spans.Session | undefined) => void
-  /** Takes what notifications the generation does not keep; set once it exists. */
-  readonly route: (take: (method: string) => boolean) => void
+  /** Hands over what belongs to listening; set once the generation exists. */
+  readonly route: (to: Pick<Subscriptions, "take" | "missed">) => void
 }
 
 const carrierOf = (plan: Plan): Negotiation.Facts["carrier"] => {
@@ -143,13 +144,14 @@ export const make = (
       clientInfo: { name: "sigil", version: VERSION },
       capabilities: requests.capabilities("stateless")
     }
-    let route: (method: string) => boolean = () => false
+    let route: Pick<Subscriptions, "take" | "missed"> | undefined
     const connection = yield* Connection.make(wire, {
       server,
       handlers: requests.handlers,
       onNotification: (method: string, params: JsonObject) => {
-        if (!route(method)) notices.take(method, params)
+        if (route?.take(method) !== true) notices.take(method, params)
       },
+      onMissed: () => route?.missed(),
       mayLeave,
       redact: secrets.redactText,
       redactStream: secrets.redactStream,
@@ -189,8 +191,8 @@ export const make = (
       begin: (begun) => {
         session = begun
       },
-      route: (take) => {
-        route = take
+      route: (to) => {
+        route = to
       }
     } satisfies Attempt
   })

@@ -481,12 +481,8 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       )
     }
 
-    wire.listen({
-      message: onMessage,
-      failed: onFailed,
-      waits: pending.has,
-      end: (end) => finish(end, end.reason === "closed" ? undefined : suspect())
-    })
+    const onEnd = (end: WireEnd): void => finish(end, end.reason === "closed" ? undefined : suspect())
+    wire.listen({ message: onMessage, failed: onFailed, waits: pending.has, missed: options.onMissed, end: onEnd })
     return connection
   })
 

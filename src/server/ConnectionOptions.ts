@@ -10,6 +10,8 @@ export interface ConnectionOptions {
   readonly handlers: ReadonlyMap<string, ServerRequestHandler>
   /** Any notification but progress and cancelled. */
   readonly onNotification: (method: string, params: JsonObject) => void
+  /** What the server announced may have been lost for a while. */
+  readonly onMissed?: () => void
   /** Whether a value may go to this server as far as known secrets go. */
   readonly mayLeave: (value: JsonObject) => boolean
   /** Hides known secrets in what the server says; applied before anything is cut. */

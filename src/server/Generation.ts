@@ -307,7 +307,7 @@ export const open = (
           clock,
           jitter: random.fraction
         })
-        opened.route(subscriptions.take)
+        opened.route(subscriptions)
         const carrier = era === "sse" ? "sse" : admitted.plan._tag === "remote" ? admitted.plan.transport : "stdio"
         if ((carrier === "sse" || carrier === "ws") && agreed.revision.era === "handshake") {
           yield* Heartbeat.start(connection)

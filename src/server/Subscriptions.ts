@@ -41,6 +41,8 @@ export interface Subscriptions {
   ) => Effect.Effect<void, ConnectionError | RemoteError, Scope.Scope>
   /** A notification of the server that belongs to listening; whether it was one. */
   readonly take: (method: string) => boolean
+  /** Announcements may have been lost: everything that they could have been about counts as announced. */
+  readonly missed: () => void
 }
 
 /** What listening builds on. */
@@ -55,26 +57,35 @@ export interface Facts {
 
 const surfaces = ["tools", "prompts", "resources"] as const
 
-/** The filter for what the server says it announces. */
-const filterOf = (capabilities: JsonObject, uris: ReadonlyArray<string>): JsonObject => {
-  const announces = (surface: string): boolean => {
+/** The surfaces whose changes the server says it announces. */
+const announced = (capabilities: JsonObject): ReadonlyArray<(typeof surfaces)[number]> =>
+  surfaces.filter((surface) => {
     const capability = own(capabilities, surface)
     return isJsonObject(capability) && own(capability, "listChanged") === true
-  }
-  return {
-    ...Object.fromEntries(surfaces.filter(announces).map((surface) => [`${surface}ListChanged`, true])),
-    ...(uris.length === 0 ? {} : { resourceSubscriptions: uris })
-  }
+  })
+
+/** The filter for what the server says it announces. */
+const filterOf = (capabilities: JsonObject, uris: ReadonlyArray<string>): JsonObject => ({
+  ...Object.fromEntries(announced(capabilities).map((surface) => [`${surface}ListChanged`, true])),
+  ...(uris.length === 0 ? {} : { resourceSubscriptions: uris })
+})
+
+/** Tells of everything that may have been announced unheard. */
+const announceAll = ({ capabilities, notices }: Facts, uris: Iterable<string>): void => {
+  for (const surface of announced(capabilities)) notices.take(`notifications/${surface}/list_changed`, {})
+  for (const uri of uris) notices.take("notifications/resources/updated", { uri })
 }
 
 /** Listens in the scope; opens nothing where nothing is announced. */
 export const make = (facts: Facts): Effect.Effect<Subscriptions, never, Scope.Scope> =>
   facts.revision.era === "stateless" ? listening(facts) : Effect.succeed(subscribing(facts))
 
-const subscribing = ({ connection }: Facts): Subscriptions => {
+const subscribing = (facts: Facts): Subscriptions => {
+  const { connection } = facts
   const users = new Map<string, number>()
   return {
     take: () => false,
+    missed: () => announceAll(facts, users.keys()),
     watch: (uri, options) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
@@ -105,12 +116,14 @@ const leave = (users: Map<string, number>, uri: string): boolean => {
 
 const listening = (facts: Facts): Effect.Effect<Subscriptions, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { capabilities, clock, connection, jitter, notices } = facts
+    const { capabilities, clock, connection, jitter } = facts
     const scope = yield* Effect.scope
     const users = new Map<string, number>()
     let current: Fiber.RuntimeFiber<void> | undefined
     let acknowledged: Deferred.Deferred<void> | undefined
     let refused = false
+    /** A broken stream is being opened again; what was missed is told once it is there. */
+    let reopening = false
 
     const listen = (filter: JsonObject, known: Deferred.Deferred<void>): Effect.Effect<void> => {
       const attempt = (failures: number): Effect.Effect<void> =>
@@ -148,10 +161,7 @@ const listening = (facts: Facts): Effect.Effect<Subscriptions, never, Scope.Scop
               return Effect.zipRight(
                 Effect.sleep(Duration.millis(wait)),
                 Effect.suspend(() => {
-                  for (const surface of surfaces) {
-                    if (own(filter, `${surface}ListChanged`) === true)
-                      notices.take(`notifications/${surface}/list_changed`, {})
-                  }
+                  reopening = true
                   return attempt(made)
                 })
               )
@@ -180,8 +190,11 @@ const listening = (facts: Facts): Effect.Effect<Subscriptions, never, Scope.Scop
       take: (method) => {
         if (method !== "notifications/subscriptions/acknowledged") return false
         if (acknowledged !== undefined) Deferred.unsafeDone(acknowledged, Exit.void)
+        if (reopening) announceAll(facts, users.keys())
+        reopening = false
         return true
       },
+      missed: () => announceAll(facts, users.keys()),
       watch: (uri) =>
         Effect.acquireRelease(
           lock.withPermits(1)(

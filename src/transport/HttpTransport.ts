@@ -39,6 +39,8 @@ const MAX_RETRY_MS = 60 * SECOND_MS
 const MAX_FRUITLESS = 5
 /** Requests of one server that are under way at a time; the others wait for their turn, inside their deadlines. */
 const MAX_REQUESTS = 64
+/** A stream that lived this long was worth its opening, whether anything came on it or not, ms. */
+const SETTLED_MS = 30 * SECOND_MS
 /** How long a notification may take, ms. */
 const NOTIFICATION_MS = 30 * SECOND_MS
 
@@ -47,7 +49,11 @@ interface Read {
   lastEventId: string | undefined
   retryMs: number | undefined
   events: number
+  /** When the present stream was opened, ms of the Clock. */
+  openedAt: number | undefined
 }
+
+const nothingRead = (): Read => ({ lastEventId: undefined, retryMs: undefined, events: 0, openedAt: undefined })
 
 const mediaType = (response: HttpResponse): string =>
   (response.header("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? ""
@@ -142,6 +148,14 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
       return Effect.sleep(Duration.millis(read.retryMs ?? own))
     }
 
+    /** Attempts in a row that brought nothing, after one more of which `before` tells the events until then. */
+    const fruitlessAfter = (read: Read, before: number, fruitless: number): number => {
+      const { events, openedAt } = read
+      read.openedAt = undefined
+      const settled = openedAt !== undefined && clock.unsafeCurrentTimeMillis() - openedAt >= SETTLED_MS
+      return events > before || settled ? 0 : fruitless + 1
+    }
+
     /** Takes a broken stream of a request up again, until its answer came or the server does not go on with it. */
     const resume = (id: Id, read: Read, fruitless: number, cause: DeliveryFault): Effect.Effect<void> => {
       if (!core.waits(id)) return Effect.void
@@ -167,11 +181,12 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
             if (response.status === 404 && session !== undefined) return Effect.sync(() => expired(id, "unknown"))
             return Effect.sync(() => core.failed(id, cause))
           }
+          read.openedAt = clock.unsafeCurrentTimeMillis()
           return readEvents(response, id, read)
         }),
         Effect.matchEffect({
-          onSuccess: () => resume(id, read, read.events > before ? 0 : fruitless + 1, cause),
-          onFailure: (error) => resume(id, read, read.events > before ? 0 : fruitless + 1, RemoteWire.faultOf(error))
+          onSuccess: () => resume(id, read, fruitlessAfter(read, before, fruitless), cause),
+          onFailure: (error) => resume(id, read, fruitlessAfter(read, before, fruitless), RemoteWire.faultOf(error))
         })
       )
     }
@@ -180,7 +195,7 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
     const answer = (response: HttpResponse, id: Id): Effect.Effect<void, NetError> => {
       const type = mediaType(response)
       if (type === "text/event-stream" && !plain) {
-        const read: Read = { lastEventId: undefined, retryMs: undefined, events: 0 }
+        const read = nothingRead()
         return Effect.matchEffect(readEvents(response, id, read), {
           onSuccess: () => resume(id, read, 0, { ...unanswered, code: "SIGIL_CONNECTION_LOST" }),
           onFailure: (error) =>
@@ -287,11 +302,12 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
     const listen = (): void => {
       if (listening || plain || !hasSession()) return
       listening = true
-      const read: Read = { lastEventId: undefined, retryMs: undefined, events: 0 }
+      const read = nothingRead()
+      let opened = false
       const attempt = (fruitless: number): Effect.Effect<void> => {
         const before = read.events
         const again = (): Effect.Effect<void> => {
-          const next = read.events > before ? 0 : fruitless + 1
+          const next = fruitlessAfter(read, before, fruitless)
           if (next > MAX_FRUITLESS || core.isEnded()) return Effect.void
           return Effect.zipRight(
             delay(read, next),
@@ -314,10 +330,16 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
               onSuccess: (response) => {
                 if (response.status !== 200 || mediaType(response) !== "text/event-stream") {
                   response.cancel()
+                  if (response.status === 404 && opened && session !== undefined)
+                    return Effect.sync(() => expired(undefined))
                   // Any refusal means that there is no such stream; only a fault of the server may pass.
                   return response.status >= 500 && response.status !== 501 ? again() : Effect.void
                 }
                 if (!keepsSession(response, undefined)) return Effect.sync(response.cancel)
+                // A server that numbers its events sends again what was missed; no other one does.
+                if (opened && read.lastEventId === undefined) core.missed()
+                opened = true
+                read.openedAt = clock.unsafeCurrentTimeMillis()
                 return Effect.matchEffect(readEvents(response, undefined, read), {
                   onSuccess: again,
                   onFailure: again

@@ -22,6 +22,8 @@ export interface RemoteWire {
   readonly failed: (id: Id, fault: DeliveryFault) => void
   /** Whether a request still waits for its answer. */
   readonly waits: (id: Id) => boolean
+  /** Announcements may have been lost. */
+  readonly missed: () => void
   readonly finish: (end: WireEnd) => void
   readonly isEnded: () => boolean
   /** Runs work of the wire; by its id when it is a request's, which `abandon` interrupts. */
@@ -91,6 +93,9 @@ export const make: Effect.Effect<RemoteWire> = Effect.gen(function* () {
     failed: (id, fault) => {
       if (receiver !== undefined) receiver.failed?.(id, fault)
       else early.push(() => receiver?.failed?.(id, fault))
+    },
+    missed: () => {
+      if (ended === undefined) receiver?.missed?.()
     },
     waits: (id) => ended === undefined && (receiver?.waits?.(id) ?? true),
     finish,

@@ -123,6 +123,8 @@ export interface Receiver {
   readonly waits?: (id: Id) => boolean
   /** One request will get no answer; the wire lives on. Only transports with a request of their own per message. */
   readonly failed?: (id: Id, fault: DeliveryFault) => void
+  /** What the server said by itself may have been lost for a while; the wire lives on. */
+  readonly missed?: (() => void) | undefined
   /** The wire ended; called once. */
   readonly end: (end: WireEnd) => void
 }

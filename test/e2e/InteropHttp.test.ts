@@ -288,6 +288,33 @@ describe("a server that goes away in the middle of a call", () => {
     })
 })
 
+describe("a stream of announcements that breaks", () => {
+  const cases: ReadonlyArray<readonly [name: string, start: () => Promise<Peers.Peer>, stream: string]> = [
+    ["in the older era", Peers.sdk1Http, "GET"],
+    ["in the stateless revision", Peers.sdk2Http, "subscriptions/listen"]
+  ]
+  for (const [name, start, stream] of cases)
+    it(`${name} is opened again, and what was missed is read anew`, async () => {
+      const recorder = await inFrontOf(start())
+      const isStream = ({ method, rpc, status }: Recorder.Seen): boolean => (rpc ?? method) === stream && status === 200
+      await during({ peer: Host.remote(recorder.url) }, async (host) => {
+        const generation = await host.activate("peer")
+        await recorder.seen(isStream)
+        const changed = new Promise<void>((resolve) => {
+          generation.notices.listen(({ _tag }) => {
+            if (_tag === "ListChanged") resolve()
+          })
+        })
+        assert.equal(recorder.cut(isStream), 1)
+        const grown = Host.textOf(await host.call("peer", "grow"))
+        await changed
+        await host.settle()
+        assert.include(await host.tools("peer"), grown)
+        assert.equal((await host.activate("peer")).id, generation.id)
+      })
+    })
+})
+
 it("a dead address and one that never answers disturb no other server", async () => {
   const hole = await closing(Fakes.blackHole())
   const stream = await closing(Peers.sdk1Http())

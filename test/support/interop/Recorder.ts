@@ -29,6 +29,8 @@ export interface Recorder {
   readonly said: () => ReadonlyArray<string>
   /** Settles with the first request, past or to come, of which this holds. */
   readonly seen: (holds: (request: Seen) => boolean) => Promise<Seen>
+  /** Breaks the answers under way of which this holds; how many there were. */
+  readonly cut: (holds: (request: Seen) => boolean) => number
   /** Puts another peer behind the URL; connections to the old one end. */
   readonly turnTo: (url: string) => void
   readonly close: () => Promise<void>
@@ -55,6 +57,7 @@ export const record = async (target: string): Promise<Recorder> => {
   /** The path of the peer itself where the client names the path of the first one; whatever else a peer named stays. */
   const pathOf = (path: string): string => (path === pathname ? to.pathname : path)
   const outgoing = new Set<http.ClientRequest>()
+  const answering = new Map<Seen, http.ServerResponse>()
   const server = http.createServer((request, response) => {
     const chunks: Array<Buffer> = []
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
@@ -63,6 +66,7 @@ export const record = async (target: string): Promise<Recorder> => {
       const { headers, method = "GET" } = request
       const seen: Seen = { method, headers, body, rpc: rpcOf(body), status: undefined, abandoned: false }
       requests.push(seen)
+      answering.set(seen, response)
       const onward = http.request(
         {
           host: to.hostname,
@@ -86,6 +90,7 @@ export const record = async (target: string): Promise<Recorder> => {
       onward.on("error", () => response.destroy())
       response.on("close", () => {
         seen.abandoned = !response.writableEnded
+        answering.delete(seen)
         onward.destroy()
         tell()
       })
@@ -111,6 +116,11 @@ export const record = async (target: string): Promise<Recorder> => {
         waiting.add(check)
         check()
       }),
+    cut: (holds) => {
+      const broken = [...answering].filter(([seen]) => holds(seen))
+      for (const [, response] of broken) response.destroy()
+      return broken.length
+    },
     turnTo: (url) => {
       to = new URL(url)
       for (const one of outgoing) one.destroy()
