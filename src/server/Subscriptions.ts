@@ -176,6 +176,8 @@ const listening = (facts: Facts): Effect.Effect<Subscriptions, never, Scope.Scop
       if (Object.keys(filter).length === 0 || refused) {
         current = undefined
       } else {
+        // One at a time: an acknowledgement does not say here which request it is for.
+        if (acknowledged !== undefined) yield* Effect.timeoutOption(Deferred.await(acknowledged), ACKNOWLEDGE_MS)
         const known = yield* Deferred.make<void>()
         acknowledged = known
         current = yield* Effect.forkIn(Effect.interruptible(listen(filter, known)), scope)

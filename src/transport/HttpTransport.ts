@@ -332,6 +332,11 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
                   response.cancel()
                   if (response.status === 404 && opened && session !== undefined)
                     return Effect.sync(() => expired(undefined))
+                  if (response.status === 400 && read.lastEventId !== undefined) {
+                    // It does not know the place any more; the stream itself may still be there.
+                    read.lastEventId = undefined
+                    return again()
+                  }
                   // Any refusal means that there is no such stream; only a fault of the server may pass.
                   return response.status >= 500 && response.status !== 501 ? again() : Effect.void
                 }

@@ -1,6 +1,7 @@
 /** The built command against servers of the official SDKs: declared by their URL, as a user would. */
 import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { makeProject, type Project } from "../support/Command.ts"
+import * as Fakes from "../support/interop/Fakes.ts"
 import * as Recorder from "../support/interop/Recorder.ts"
 import * as Peers from "../support/peers/Peers.ts"
 
@@ -85,5 +86,31 @@ it("the next command remembers what a server speaks", async () => {
   } finally {
     await recorder.close()
     await peer.close()
+  }
+})
+
+it("a server that is dead and one that never answers cost the others nothing in a list", async () => {
+  const [hole, peer] = await Promise.all([Fakes.blackHole(), Peers.sdk2Http()])
+  try {
+    const entry = (url: string): object => ({ url, startupTimeoutSecs: 1, trust: { approval_default: "allow" } })
+    project.write("servers.json", {
+      mcpServers: { hole: entry(hole.url), dead: entry(await Fakes.dead()), peer: entry(peer.url) }
+    })
+    const allowed = await project.run(["mcp", "add", "other", peer.url, "--allow-loopback"])
+    assert.equal(allowed.code, 0, allowed.stderr)
+    const list = await project.document("list", ["--mcp-config", "servers.json", "mcp", "list", "--status"])
+    assert.deepEqual(
+      list.document.servers
+        .filter(({ name }) => name !== "other")
+        .map(({ name, state, reason }) => [name, state, reason?.code])
+        .toSorted(),
+      [
+        ["dead", "failed", "SIGIL_START_FAILED"],
+        ["hole", "failed", "SIGIL_START_TIMEOUT"],
+        ["peer", "ready", undefined]
+      ]
+    )
+  } finally {
+    await Promise.all([hole.close(), peer.close()])
   }
 })
