@@ -333,6 +333,40 @@ describe("a stream of announcements that breaks", () => {
     })
 })
 
+it("a stream of announcements whose place is not known any more is opened without it", async () => {
+  const recorder = await inFrontOf(Peers.sdk1Http())
+  await during({ peer: Host.remote(recorder.url) }, async (host) => {
+    const generation = await host.activate("peer")
+    const changed = (): Promise<void> =>
+      new Promise((resolve) => {
+        const stop = generation.notices.listen(({ _tag }) => {
+          if (_tag !== "ListChanged") return
+          stop()
+          resolve()
+        })
+      })
+    const first = changed()
+    await host.call("peer", "grow")
+    await first
+    recorder.refuse(({ headers }) => headers["last-event-id"] !== undefined)
+    const second = changed()
+    assert.equal(
+      recorder.cut(({ method }) => method === "GET"),
+      1
+    )
+    await second
+    const streams = recorder.requests.filter(({ method }) => method === "GET")
+    assert.deepEqual(
+      streams.map(({ headers, status }) => [headers["last-event-id"] !== undefined, status]),
+      [
+        [false, 200],
+        [true, 400],
+        [false, 200]
+      ]
+    )
+  })
+})
+
 it("a dead address and one that never answers disturb no other server", async () => {
   const hole = await closing(Fakes.blackHole())
   const stream = await closing(Peers.sdk1Http())

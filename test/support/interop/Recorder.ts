@@ -31,6 +31,8 @@ export interface Recorder {
   readonly seen: (holds: (request: Seen) => boolean) => Promise<Seen>
   /** Breaks the answers under way of which this holds; how many there were. */
   readonly cut: (holds: (request: Seen) => boolean) => number
+  /** Answers requests of which this holds with 400 from now on, in the peer's stead. */
+  readonly refuse: (holds: (request: Seen) => boolean) => void
   /** Puts another peer behind the URL; connections to the old one end. */
   readonly turnTo: (url: string) => void
   readonly close: () => Promise<void>
@@ -57,6 +59,7 @@ export const record = async (target: string): Promise<Recorder> => {
   /** The path of the peer itself where the client names the path of the first one; whatever else a peer named stays. */
   const pathOf = (path: string): string => (path === pathname ? to.pathname : path)
   const outgoing = new Set<http.ClientRequest>()
+  let refused: (request: Seen) => boolean = () => false
   const answering = new Map<Seen, http.ServerResponse>()
   const server = http.createServer((request, response) => {
     const chunks: Array<Buffer> = []
@@ -66,6 +69,11 @@ export const record = async (target: string): Promise<Recorder> => {
       const { headers, method = "GET" } = request
       const seen: Seen = { method, headers, body, rpc: rpcOf(body), status: undefined, abandoned: false }
       requests.push(seen)
+      if (refused(seen)) {
+        seen.status = 400
+        response.writeHead(400).end()
+        return tell()
+      }
       answering.set(seen, response)
       const onward = http.request(
         {
@@ -116,6 +124,9 @@ export const record = async (target: string): Promise<Recorder> => {
         waiting.add(check)
         check()
       }),
+    refuse: (holds) => {
+      refused = holds
+    },
     cut: (holds) => {
       const broken = [...answering].filter(([seen]) => holds(seen))
       for (const [, response] of broken) response.destroy()
