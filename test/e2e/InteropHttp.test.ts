@@ -211,6 +211,26 @@ describe("a server that comes back in the middle of a run", () => {
   it("with the newer era only", () => turn(Peers.sdk1Http, Peers.sdk2ModernHttp, modern))
 })
 
+describe("one request that is refused by a status", () => {
+  const cases: ReadonlyArray<readonly [name: string, start: () => Promise<Peers.Peer>, question: string]> = [
+    ["in the older era", Peers.sdk1Http, "ping"],
+    ["in the stateless revision", Peers.sdk2Http, "server/discover"]
+  ]
+  for (const [name, start, question] of cases)
+    it(`${name} does not end the connection of a server that answers otherwise`, async () => {
+      const recorder = await inFrontOf(start())
+      await during({ peer: Host.remote(recorder.url) }, async (host) => {
+        const { id } = await host.activate("peer")
+        recorder.refuse(({ body }) => body.includes("unwelcome"))
+        const failure: unknown = await host.call("peer", "echo", { text: "unwelcome" }).catch((error: unknown) => error)
+        assert.deepInclude(failure, { code: "SIGIL_HTTP_STATUS" })
+        assert.equal(recorder.said().at(-1), question)
+        assert.equal(Host.textOf(await host.call("peer", "echo", { text: "hello" })), "hello")
+        assert.equal((await host.activate("peer")).id, id)
+      })
+    })
+})
+
 describe("transports of other servers", () => {
   it("http-json", async () => {
     const fake = await closing(Fakes.httpJson())
