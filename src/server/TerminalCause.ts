@@ -29,7 +29,8 @@ const faults = new Set([
   "invalid_jsonrpc_envelope",
   "content_length_framing",
   "missing_newline",
-  "unsupported_protocol_version"
+  "unsupported_protocol_version",
+  "invalid_session_id"
 ])
 
 /** The code that belongs to an end. */

@@ -129,8 +129,8 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
             onEvent: (event) => {
               read.events += 1
               if (event.id !== undefined && event.id !== "") read.lastEventId = event.id
-              // An empty event only says that the stream can be taken up from here.
-              if (event.data.trim() === "") return
+              // An empty event only says that the stream can be taken up from here; other kinds are no messages.
+              if (event.data.trim() === "" || (event.event ?? "message") !== "message") return
               core.deliver(event.data, Buffer.byteLength(event.data), id)
               if (id === undefined || core.waits(id) || over !== undefined) return
               over = setTimeout(() => core.drop(id), AFTER_ANSWER_MS)
@@ -191,6 +191,12 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
       )
     }
 
+    /** An answer that could not be read: one that is no UTF-8 is an invalid frame and ends the wire (spec section 7). */
+    const unreadable = (id: Id, error: NetError): void =>
+      error.reason === "invalid_utf8"
+        ? core.finish({ reason: error.reason, text: error.text })
+        : core.failed(id, RemoteWire.faultOf(error))
+
     const unanswered = fault("answer_missing", "The server ended its answer without answering the request.")
     const answer = (response: HttpResponse, id: Id): Effect.Effect<void, NetError> => {
       const type = mediaType(response)
@@ -201,7 +207,7 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
           onFailure: (error) =>
             error.code === "SIGIL_CONNECTION_LOST"
               ? resume(id, read, 0, RemoteWire.faultOf(error))
-              : Effect.sync(() => core.failed(id, RemoteWire.faultOf(error)))
+              : Effect.sync(() => unreadable(id, error))
         })
       }
       // The older kind of server does not always say that its answer is JSON.
@@ -245,12 +251,13 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
     const acknowledged = (response: HttpResponse, about: Outgoing | undefined): Effect.Effect<void> => {
       const { status } = response
       const accepted = status >= 200 && status < 300
-      if (about?.method === "notifications/initialized" && !accepted && !plain) {
+      if (status === 404 && session !== undefined && hasSession()) expired(undefined)
+      else if (about?.method === "notifications/initialized" && !accepted && !plain) {
         core.finish({
           reason: "initialized_rejected",
           text: `The server did not accept the end of the handshake (HTTP ${status}).`
         })
-      } else if (status === 404 && session !== undefined && hasSession()) expired(undefined)
+      }
       if (about?.method === "notifications/initialized" && accepted) listen()
       return Effect.ignore(response.text(MAX_IGNORED_BYTES))
     }
@@ -291,9 +298,7 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
           }
           if (!good) return refusal(response, id)
           if (!keepsSession(response, about)) return Effect.sync(response.cancel)
-          return Effect.catchAll(answer(response, id), (error) =>
-            Effect.sync(() => core.failed(id, RemoteWire.faultOf(error)))
-          )
+          return Effect.catchAll(answer(response, id), (error) => Effect.sync(() => unreadable(id, error)))
         }
       })
     }
