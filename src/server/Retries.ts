@@ -31,6 +31,9 @@ const reading = new Set([
   "tasks/get"
 ])
 
+/** Failures on the way: a connection that broke, a status. */
+const passing: ReadonlySet<ConnectionError["code"]> = new Set(["SIGIL_CONNECTION_LOST", "SIGIL_HTTP_STATUS"] as const)
+
 /** What is known of a request. */
 export interface Repeatable {
   readonly method: string
@@ -56,6 +59,8 @@ export const delayBefore = (
 ): number | undefined => {
   const delivered = failure.details?.["delivered"]
   if (delivered !== "no" && delivered !== "unknown") return undefined
+  // What is no MCP, too much, or sends the request elsewhere will be so again.
+  if (!passing.has(failure.code)) return undefined
   const reads = reading.has(request.method)
   if (made > (reads || request.written ? request.retries : 0)) return undefined
   if (delivered === "unknown" && !reads && !request.idempotent) return undefined
