@@ -11,6 +11,7 @@ import { cut } from "../base/Cut.ts"
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { SECOND_MS } from "../base/Units.ts"
 import type { ServerDeclaration } from "../config/ServerDeclaration.ts"
+import { ErrorCode } from "../protocol/JsonRpc.ts"
 import type { Revision } from "../protocol/Revision.ts"
 import * as Revisions from "../protocol/Revisions.ts"
 import * as Spans from "../telemetry/Spans.ts"
@@ -223,11 +224,17 @@ const probeHttp = (facts: Facts): Effect.Effect<Outcome, Fault> =>
       // A modern server that refuses something else than the version: it has to be told, not asked otherwise.
       return isModern(failure) ? Effect.fail(failure) : initializeHttp(facts)
     }
-    if (failure._tag === "StartError" || failure.code === "SIGIL_CALL_TIMEOUT") return initializeHttp(facts)
+    if (failure._tag === "StartError") return initializeHttp(facts)
     const status = failure.details?.["http_status"]
-    const passing = typeof status !== "number" ? failure.reason !== "unexpected_content_type" : status >= 500
     const locked = status === 401 || status === 403 || status === 429
-    return passing || locked ? Effect.fail(failure) : initializeHttp(facts)
+    const refused = typeof status === "number" && status >= 400 && status < 500 && !locked
+    // A redirect, a body that cannot be read or a server fault say nothing of the era.
+    if (!refused && failure.code !== "SIGIL_CALL_TIMEOUT" && failure.reason !== "unexpected_content_type")
+      return Effect.fail(failure)
+    // A server without `initialize` is a modern one after all, and what went wrong is what it did to the question.
+    return Effect.catchTag(initializeHttp(facts), "RemoteError", (error) =>
+      Effect.fail(error.rpcCode === ErrorCode.methodNotFound ? failure : error)
+    )
   })
 
 /**
