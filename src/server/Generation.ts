@@ -229,7 +229,6 @@ export const open = (
         })
 
       const start = Effect.gen(function* () {
-        yield* Effect.addFinalizer(() => Deferred.succeed(cleanup, combine(reports)))
         // Before the process exists: nothing it prints may show a granted value (R section 3.6, step 5).
         yield* secrets.register(admitted.secrets)
         const key = keyOf(admitted.plan)
@@ -341,7 +340,18 @@ export const open = (
       })
 
       const scope = yield* Scope.fork(outer, ExecutionStrategy.sequential)
-      const exit = yield* Effect.exit(restore(Scope.extend(start, scope)))
+      yield* Scope.addFinalizer(
+        scope,
+        Effect.suspend(() => Deferred.succeed(cleanup, combine(reports)))
+      )
+      const inOwnScope = Effect.flatMap(Scope.fork(scope, ExecutionStrategy.sequential), (own) =>
+        Effect.tap(Effect.exit(restore(Scope.extend(start, own))), (exit) =>
+          isForgotten(exit) ? Scope.close(own, exit) : Effect.void
+        )
+      )
+      const first = yield* inOwnScope
+      // A session that the server forgot is begun anew, once (K section 9.9), inside the same budget.
+      const exit = isForgotten(first) && remaining() > 0 ? yield* inOwnScope : first
       if (Exit.isSuccess(exit)) {
         yield* Effect.ignore(record("post_spawn", "registered"))
         return exit.value
@@ -355,6 +365,10 @@ export const open = (
       return yield* startError(failure.value, admitted, host, secrets, seen, report)
     })
   )
+
+/** Whether a start failed because the server does not know the session that it began. */
+const isForgotten = (exit: Exit.Exit<unknown, StartFailure>): boolean =>
+  Exit.isFailure(exit) && exit.cause._tag === "Fail" && exit.cause.error.reason === "session_expired"
 
 const noTools: Listing = { items: [], warnings: [] }
 
