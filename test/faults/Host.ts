@@ -85,7 +85,8 @@ export const within = async <A>(ms: number, promise: Promise<A>): Promise<A | "h
   }
 }
 
-const outcomeOf = (exit: Exit.Exit<{ generation: Generation; token?: string }, unknown> | "hang"): Outcome => {
+/** What an exit came to. */
+export const outcomeOf = (exit: Exit.Exit<{ generation: Generation; token?: string }, unknown> | "hang"): Outcome => {
   if (exit === "hang") return { kind: "hang" }
   if (Exit.isSuccess(exit)) return { kind: "ok", ...exit.value }
   const failure = Option.getOrUndefined(Cause.failureOption(exit.cause))
@@ -100,7 +101,8 @@ const outcomeOf = (exit: Exit.Exit<{ generation: Generation; token?: string }, u
     : { kind: "error", code: "defect", reason: "defect", text: Cause.pretty(exit.cause) }
 }
 
-const newTally = (): Tally => ({ opened: 0, settled: 0, failed: 0, crossed: 0 })
+/** Nothing counted yet. */
+export const newTally = (): Tally => ({ opened: 0, settled: 0, failed: 0, crossed: 0 })
 
 /** Opens sigil for one row; `server` is the path of the hostile server. Starts nothing but the neighbour's calls. */
 export const open = async (row: Row, server: string): Promise<Host> => {

@@ -76,6 +76,8 @@ export interface Hostile {
   readonly idle: () => Promise<void>
   /** Sends a notification on every open stream for what the server has to say. */
   readonly push: (method: string, params?: object) => void
+  /** Whether it takes connections. */
+  readonly isListening: () => boolean
   /** Changes what goes wrong from now on. */
   readonly become: (script: Script) => void
   /** Ends every connection and listens on the same port again, without its sessions. */
@@ -281,7 +283,10 @@ export const hostile = async (options: HostileOptions): Promise<Hostile> => {
     }
     const exchange: Exchange = { ...rest, step: step ?? "next", behave: () => behave(rest, httpMethod) }
     open.add(exchange)
-    const done = (): void => void open.delete(exchange)
+    const done = (): void => {
+      open.delete(exchange)
+      socket.removeListener("close", done)
+    }
     response.once("finish", done)
     socket.once("close", done)
     tell()
@@ -341,6 +346,7 @@ export const hostile = async (options: HostileOptions): Promise<Hostile> => {
     push: (method, params = {}) => {
       for (const [socket, listen] of streams) socket.write(chunk(event(notification(method, params, listen))))
     },
+    isListening: () => front.listening,
     become: (next) => {
       script = next
       struck = new Map()
