@@ -5,7 +5,7 @@
  * 2. The outcome, the first terminal cause and the call after it are what the table says.
  * 3. No answer and no progress reaches another request.
  * 4. The neighbour never notices.
- * 5. No process outlives the end, and the reports say so.
+ * 5. No process outlives the end, and the reports say so; a generation never has two servers at once.
  * 6. A flood costs a bounded amount of memory.
  */
 import { MIB } from "../../src/base/Units.ts"
@@ -33,6 +33,8 @@ export interface Facts {
   readonly closed: "complete" | "incomplete" | "hang"
   readonly seen: Seen
   readonly survivors: ReadonlyArray<number>
+  /** Servers that were there when another one of their generation was started. */
+  readonly beside: ReadonlyArray<number>
   readonly tally: Tally
   readonly neighbour: Tally
   readonly memory: Growth | undefined
@@ -137,6 +139,7 @@ export const broken = (row: Row, facts: Facts): ReadonlyArray<string> => {
     ...(crossedOf(facts) > 0 ? [`${crossedOf(facts)} answers reached another request`] : []),
     ...(neighbour.failed > 0 ? [`${neighbour.failed} calls of the neighbour failed`] : []),
     ...(neighbour.settled === 0 ? ["the neighbour had no call"] : []),
+    ...(facts.beside.length > 0 ? [`started beside ${facts.beside.join(", ")}`] : []),
     ...(survivors.length > 0 ? [`processes survived: ${survivors.join(", ")}`] : []),
     ...(facts.closed === "incomplete" ? ["the cleanup was reported as incomplete"] : []),
     ...memoryProblems(row, facts)

@@ -7,6 +7,8 @@ export interface Fact {
   readonly pid?: number
   /** The generation it belongs to, said by the server itself. */
   readonly generation?: string
+  /** Started while the process of another start of the same generation was still there. */
+  readonly beside?: number
   /** The held call has arrived. */
   readonly held?: boolean
   /** The fault of an idle server is over. */

@@ -8,8 +8,8 @@ import { CLEANUP_BOUND_MS } from "../../src/platform/Termination.ts"
 import type { Generation } from "../../src/server/Generation.ts"
 
 /** When the fault happens. */
-export const stages = ["spawn", "handshake", "list", "pages", "call", "idle", "close"] as const
-/** `pages` is the second page of the list; `idle` is after a good call, `close` when sigil ends the server. */
+export const stages = ["spawn", "probe", "handshake", "list", "pages", "call", "idle", "close"] as const
+/** `probe` is the question what the server speaks, `pages` the second page of the list; `idle` is after a good call, `close` when sigil ends the server. */
 export type Stage = (typeof stages)[number]
 
 /** Rows that must run into a deadline have short ones; the others must never get near theirs, on any machine. */
@@ -41,6 +41,8 @@ export interface Seen {
   readonly notes: ReadonlyArray<{ readonly progress: number; readonly message?: string }>
   readonly failure: { readonly text: string; readonly details?: { readonly [key: string]: unknown } } | undefined
   readonly steps: ReadonlyArray<string>
+  /** How often the server was started before it was ready. */
+  readonly starts: number
 }
 
 /** What a cell may add to the common case. */

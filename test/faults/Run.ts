@@ -110,7 +110,8 @@ export const runRow = async (row: Row, server: string): Promise<Result> => {
   const reports = await host.close(bounds.close)
   const closeMs = performance.now() - begun
   const memory = await endWatch?.()
-  const survivors = survivorsOf(host.row, host.report.facts())
+  const told = host.report.facts()
+  const survivors = survivorsOf(host.row, told)
   endAll(survivors)
   host.remove()
   const ended = reports === "hang" ? undefined : reports.find(({ server: name }) => name === "hostile")
@@ -125,9 +126,11 @@ export const runRow = async (row: Row, server: string): Promise<Result> => {
       generation: passed.generation,
       notes: passed.notes ?? [],
       failure: passed.outcome.kind === "error" ? passed.outcome : undefined,
-      steps: ended?.report.steps ?? []
+      steps: ended?.report.steps ?? [],
+      starts: told.filter(({ generation }) => generation !== undefined && generation === told[0]?.generation).length
     },
     survivors,
+    beside: told.flatMap(({ beside }) => (beside === undefined ? [] : [beside])),
     tally: host.tally,
     neighbour: host.neighbour,
     memory,

@@ -34,21 +34,40 @@ const causes: { readonly [reason: string]: { readonly call: string; readonly sta
     )
   )
 }
-const starting: ReadonlyArray<Stage> = ["spawn", "handshake", "list", "pages"]
+const starting: ReadonlyArray<Stage> = ["spawn", "probe", "handshake", "list", "pages"]
+
+const saw = (what: string, holds: (seen: Seen) => boolean) => (seen: Seen) => (holds(seen) ? undefined : what)
 
 /** What is right at one stage. */
 type Cell = (stage: Stage) => { readonly expected: ReadonlyArray<Expected>; readonly details?: Details }
 
 const ok: Cell = () => ({ expected: [lives] })
+/** Ends of a server that did not know a question: it is started once more, without the question. */
+const deaths = new Set([
+  "connection_closed",
+  "stream_closed",
+  "missing_newline",
+  "write_failed",
+  "invalid_json",
+  "invalid_jsonrpc_envelope"
+])
+const started = (times: number) => ({
+  check: saw(`the server was not started ${times} times`, ({ starts }) => starts === times)
+})
+const again: Cell = () => ({ expected: [lives], details: started(2) })
 const dies =
   (...reasons: ReadonlyArray<string>): Cell =>
-  (stage) => ({
-    expected: reasons.map((reason) => ({
-      kind: "dies",
-      reason,
-      code: causes[reason]?.[starting.includes(stage) ? "start" : "call"] ?? "unknown"
-    }))
-  })
+  (stage) => {
+    const expected = reasons.map((reason): Expected => {
+      if (stage === "probe" && deaths.has(reason)) return lives
+      const code = causes[reason]?.[starting.includes(stage) ? "start" : "call"] ?? "unknown"
+      return { kind: "dies", reason, code }
+    })
+    if (stage !== "spawn" && stage !== "probe") return { expected }
+    // Nobody can tell a death of the first question from any other death at the start.
+    if (reasons.every((reason) => deaths.has(reason))) return { expected, details: started(2) }
+    return reasons.some((reason) => deaths.has(reason)) ? { expected } : { expected, details: started(1) }
+  }
 const fails =
   (code: string, reason: string): Cell =>
   () => ({ expected: [{ kind: "fails", code, reason }] })
@@ -79,11 +98,10 @@ const fault = (name: string, word: string, cells: Line["cells"], otherwise = "th
 })
 /** The same at every stage of an open connection. */
 const always = (cell: Cell) => ({ start: cell, call: cell, idle: cell })
-/** Only where a request is open that the fault is about. */
-const asked = (cell: Cell) => ({ handshake: cell, list: cell, pages: cell, call: cell })
+/** Only where a request is open that the fault is about; a probe without an answer costs only its time. */
+const asked = (cell: Cell) => ({ probe: ok, handshake: cell, list: cell, pages: cell, call: cell })
 const noRequest = "there is no request that it could be about"
 
-const saw = (what: string, holds: (seen: Seen) => boolean) => (seen: Seen) => (holds(seen) ? undefined : what)
 const tells = (word: string) =>
   saw(`the error does not say '${word}'`, ({ failure, generation }) =>
     failure === undefined
@@ -117,6 +135,7 @@ const lines: ReadonlyArray<Line> = [
   fault("exit 0", "exit0", always(dies("connection_closed")), "that is how a server ends"),
   fault("exit 3 with stderr", "exit3", {
     start: having(dies("connection_closed"), { check: tells("key of the fault suite") }),
+    probe: again,
     call: having(dies("connection_closed"), { check: tells('"exit_code":3') }),
     idle: dies("connection_closed"),
     close: ok
@@ -140,6 +159,7 @@ const lines: ReadonlyArray<Line> = [
     {
       // Whether the first message still finds the pipe open is a matter of luck.
       spawn: dies("write_failed", "timeout"),
+      probe: fails("SIGIL_START_FAILED", "write_failed"),
       handshake: dies("write_failed"),
       // What was read before is answered; the next message cannot be written.
       list: breaks("write_failed"),
@@ -168,7 +188,13 @@ const lines: ReadonlyArray<Line> = [
   fault("frame over 4 MiB, ended", "oversized", always(having(dies("frame_too_large"), flood))),
   fault("frame over 4 MiB, endless", "oversized-endless", always(having(dies("frame_too_large"), flood))),
   fault("stdout flood without newline", "stdout-flood", always(having(dies("frame_too_large"), flood))),
-  fault("a byte at a time, too slow", "slow-frame", { start: late, call: late }, "it only delays the next answer"),
+  fault(
+    "a byte at a time, too slow",
+    "slow-frame",
+    // The next answer falls into the slow one.
+    { start: late, probe: again, call: late },
+    "it only delays the next answer"
+  ),
   fault("a byte at a time, in time", "slow-frame-in-time", asked(ok), noRequest),
   fault("blank lines and CRLF", "blank-lines", always(ok)),
   fault(
@@ -222,6 +248,7 @@ const lines: ReadonlyArray<Line> = [
     "error as the answer",
     "error-answer",
     {
+      probe: ok,
       handshake: fails("SIGIL_START_FAILED", "remote_error"),
       list: fails("SIGIL_START_FAILED", "remote_error"),
       pages: fails("SIGIL_START_FAILED", "remote_error"),
@@ -243,6 +270,7 @@ const lines: ReadonlyArray<Line> = [
     "error with a null id, one call open",
     "null-id",
     {
+      probe: ok,
       handshake: fails("SIGIL_START_FAILED", "remote_error"),
       list: fails("SIGIL_START_FAILED", "remote_error"),
       pages: fails("SIGIL_START_FAILED", "remote_error"),

@@ -8,7 +8,7 @@
 import { closeSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { faults } from "./faults.mjs"
-import { deafness, report } from "./processes.mjs"
+import { arrive, deafness, report } from "./processes.mjs"
 
 const LIFE_MS = 60_000
 const REPLY_MS = 5_000
@@ -18,7 +18,7 @@ const STRANGE_ID = 424_242
 const [stage, fault, file, ...rest] = process.argv.slice(2)
 const options = Object.fromEntries(rest.map((text) => text.split("=")))
 setTimeout(() => process.exit(99), LIFE_MS)
-report(file, { pid: process.pid, generation: process.env.SIGIL_GENERATION })
+arrive(file)
 
 // A blocking write would stop the timer above; so writes queue, and each is awaited.
 for (const stream of [process.stdout, process.stderr]) {
@@ -102,6 +102,7 @@ const strike = async (id, good, params) => {
 }
 
 const isStruck = ({ method, params }) =>
+  (stage === "probe" && method === "server/discover") ||
   (stage === "handshake" && method === "initialize") ||
   (stage === "list" && method === "tools/list") ||
   (stage === "pages" && method === "tools/list" && params?.cursor !== undefined) ||
@@ -124,8 +125,14 @@ const take = async (message) => {
     return
   }
   if (deaf || id === undefined) return
+  const unknown = { code: -32601, message: "Method not found" }
   const good = results[method]?.(params)
-  if (good === undefined) return send({ id, error: { code: -32601, message: "Method not found" } })
+  if (stage === "probe" && isStruck(message)) {
+    // A good answer to this question is that nobody knows it.
+    if (await strike(id, {}, params)) await send({ id, error: unknown })
+    return
+  }
+  if (good === undefined) return send({ id, error: unknown })
   if (isStruck(message)) {
     if (!(await strike(id, good, params))) return
     await send({ id, result: good })

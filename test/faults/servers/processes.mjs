@@ -1,6 +1,6 @@
 // The processes a hostile server starts, what it does when it is to end, and how it tells the runner.
 import { spawn } from "node:child_process"
-import { appendFileSync } from "node:fs"
+import { appendFileSync, readFileSync } from "node:fs"
 
 const MIB = 1024 * 1024
 /** Ignores TERM and ends after a minute; the shell and its `sleep` are two processes. */
@@ -9,6 +9,28 @@ const stubborn = "trap '' TERM HUP INT; sleep 60"
 /** Adds one fact to the report, at once and whole. */
 export const report = (file, fact) => {
   if (file !== undefined && file !== "-") appendFileSync(file, `${JSON.stringify(fact)}\n`)
+}
+
+/** Whether a process runs; a zombie has ended. */
+const runs = (pid) => {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+    return !/^[ZXx]/.test(stat.slice(stat.lastIndexOf(")") + 2))
+  } catch {
+    return false
+  }
+}
+
+/** Reports this process, and every one of an earlier start of the same generation that is still there. */
+export const arrive = (file) => {
+  const generation = process.env.SIGIL_GENERATION
+  const before = file === undefined || file === "-" ? [] : readFileSync(file, "utf8").split("\n").filter(Boolean)
+  let owner
+  for (const fact of before.map((line) => JSON.parse(line))) {
+    owner = fact.generation ?? owner
+    if (owner === generation && runs(fact.pid)) report(file, { beside: fact.pid })
+  }
+  report(file, { pid: process.pid, generation })
 }
 
 /** Starts a shell that ignores TERM; `detached` puts it into a session of its own. */
