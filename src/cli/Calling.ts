@@ -78,6 +78,8 @@ export const stderrTap = Effect.gen(function* () {
   const tap: OnOpen = (wire) => {
     const hide = secrets.redactStream()
     let rest = ""
+    // A start may take two processes: what the first one ended with is shown before the next one speaks.
+    Runtime.runFork(runtime)(last.show())
     last.show = () => (rest === "" ? Effect.void : output.note([dim("stderr: "), hide(rest)]))
     wire.onStderr((text) => {
       const lines = (rest + text).split("\n")

@@ -242,6 +242,16 @@ describe("servers that fail", () => {
     assert.include(document.error.fix, "startupTimeoutSecs")
   })
 
+  it("a server that dies of the first question is started once more, and from then on not asked", async () => {
+    const call = [...inline("odd", [odd, "fragile"]), "mcp", "call", "odd", "echo", "--stderr"]
+    const first = await project.run(call)
+    assert.equal(first.code, 0, first.stderr)
+    assert.equal(first.stderr.split("what is server/discover?").length, 2)
+    const second = await project.run(call)
+    assert.equal(second.code, 0, second.stderr)
+    assert.notInclude(second.stderr, "what is")
+  })
+
   it("a missing command names the PATH that was searched", async () => {
     const config = JSON.stringify({ mcpServers: { gone: { command: "no-such-command-anywhere" } } })
     const { document, code } = await project.document("error", ["--mcp-config", config, "mcp", "tools", "gone"])

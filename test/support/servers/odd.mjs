@@ -126,6 +126,7 @@ process.stdin.on("data", (chunk) => {
         }
       })
     } else if (method === "tools/call") call(id, params.name, params.arguments, line)
+    else if (mode === "fragile" && id !== undefined) process.stderr.write(`what is ${method}?`, () => process.exit(1))
     else if (id !== undefined) send({ id, error: { code: -32601, message: "Method not found" } })
   }
 })
