@@ -245,7 +245,9 @@ const initializeHttp = (facts: Facts): Effect.Effect<Outcome, Fault> =>
   Effect.catchAll(handshake(facts, undefined), (failure) => {
     const status = failure.details?.["http_status"]
     const refused = status === 400 || status === 404 || status === 405
-    return facts.connection.terminal() === undefined && refused && !isModern(failure)
+    // A server that knows JSON-RPC and not this method has one endpoint and needs no handshake.
+    const lacking = failure._tag === "RemoteError" && failure.rpcCode === ErrorCode.methodNotFound
+    return facts.connection.terminal() === undefined && refused && !lacking && !isModern(failure)
       ? Effect.succeed<Outcome>({ _tag: "Again", era: "sse", because: failure })
       : Effect.fail(failure)
   })
