@@ -19,6 +19,7 @@ const printed: { readonly [example: string]: RegExp } = {
   OwnApprover:
     /^may read be called .*\n\[.*"the content of notes.txt".*\]\nmay remove be called .*\nSIGIL_DENIED: .* was denied\.\n$/,
   OwnPolicy: /^\[.*"the key is \[hidden\]".*\]\nSIGIL_SECRET_BLOCKED\n$/,
+  RemoteServer: /^the server asks: Who are you\?\n\[\{"type":"text","text":"Hello, Ada!"\}\]\n$/,
   Spans: /^client tools\/call ping: ok\nclient tools\/call pong: SIGIL_UNKNOWN_TOOL\n$/
 }
 
@@ -61,7 +62,11 @@ describe("the package", () => {
     assert.equal(checked.stdout + checked.stderr, "")
     for (const [example, output] of Object.entries(printed)) {
       const ran = await consumer.node([path.join(consumer.root, "out", `${example}.js`)])
-      assert.deepEqual({ code: ran.code, stderr: ran.stderr }, { code: 0, stderr: "" }, example)
+      // What goes to a remote server is announced there, once for each kind of data.
+      const announced = /^(?:\[sigil network disclosure\]\n(?:.+\n){5})*$/
+      assert.equal(ran.code, 0, `${example}: ${ran.stderr}`)
+      if (example === "RemoteServer") assert.match(ran.stderr, announced)
+      else assert.equal(ran.stderr, "", example)
       assert.match(ran.stdout, output, example)
     }
   })
