@@ -11,6 +11,9 @@ const first = [
   "code",
   "tool_name",
   "operation",
+  "kind",
+  "safe_logical_destination",
+  "route",
   "policy_decision",
   "user_decision",
   "destination",
@@ -20,7 +23,28 @@ const first = [
   "message"
 ]
 /** Keys that stand in other columns, or say nothing to a person. */
-const elsewhere = new Set(["call_id", "name", "subject", "server_name", "process_kind", "generation"])
+const elsewhere = new Set([
+  "call_id",
+  "name",
+  "subject",
+  "server_name",
+  "process_kind",
+  "generation",
+  // Ids and digests of what is sent to remote servers: `--json` has them.
+  "authorization_id",
+  "binding_origin",
+  "correlation_id",
+  "disclosure_content_sha256",
+  "disclosure_id",
+  "profile_config_proxy_fingerprint",
+  "record_id",
+  "root_run_id",
+  "route_fingerprint",
+  "safe_transport_destination",
+  "sink_fingerprint"
+])
+/** So many of the first keys need no name. */
+const SHOWN_ALONE = 11
 /** Facts in a line. */
 const MAX_FACTS = 6
 
@@ -37,7 +61,7 @@ export const summaryOf = ({ payload }: AuditRecord): string => {
     .flatMap((key) => {
       const value = shown(payload[key])
       if (value === undefined) return []
-      return first.indexOf(key) >= 0 && first.indexOf(key) < 8 ? [value] : [`${key}=${value}`]
+      return first.indexOf(key) >= 0 && first.indexOf(key) < SHOWN_ALONE ? [value] : [`${key}=${value}`]
     })
     .slice(0, MAX_FACTS)
     .join(" ")

@@ -3,13 +3,15 @@
  *
  * Each message has a transport authorisation and a disclosure record of its own, written together and durable; the
  * disclosure is shown once per server, route and kind of data. All of it holds origins and fingerprints, never a path,
- * a header value or a body. What does not change between messages is computed once.
+ * a header value or a body. What does not change between messages is computed once: two records go with every message.
  */
 import * as Effect from "effect/Effect"
 import { createHash } from "node:crypto"
 import type { AuditLog } from "../audit/AuditLog.ts"
 import type * as Context from "effect/Context"
 import { disclosurePresented, transportAuthorization } from "../audit/AuditEntries.ts"
+import { payloadText } from "../audit/AuditRecord.ts"
+import type { JsonObject } from "../base/Json.ts"
 import type { Random } from "../platform/Random.ts"
 import type { Destination } from "./Destination.ts"
 import { NetError } from "./NetError.ts"
@@ -40,6 +42,17 @@ export interface Subject {
   readonly configuration: unknown
 }
 
+/** Authorisation, disclosure and record id. */
+type Marks = readonly [authorization: string, disclosure: string, record: string]
+/** The text of a payload in pieces; a number is the place of that id. */
+type Template = ReadonlyArray<string | number>
+
+const fill = (template: Template, ids: Marks): string => {
+  let text = ""
+  for (const part of template) text += typeof part === "string" ? part : (ids[part] ?? "")
+  return text
+}
+
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
 
 /** Records and shows; returns when a message of this kind may be sent, and fails when it must not. */
@@ -58,6 +71,15 @@ export const makeAuthorise = (recorder: Recorder, subject: Subject): Authorise =
     safe_logical_destination: destination.origin,
     safe_transport_destination: proxy ?? destination.origin
   } as const
+  // Stand for the ids of one message: random, so that nothing else in a payload reads like them.
+  const marks: Marks = [random.uuid(), random.uuid(), random.uuid()]
+  const templateOf = (payload: JsonObject): Template => {
+    const parts = payloadText(payload).split(new RegExp(`(${marks.join("|")})`))
+    return parts.map((part) => {
+      const mark = marks.indexOf(part)
+      return mark < 0 ? part : mark
+    })
+  }
   const prepare = (data: DataKind) => {
     const disclosure: Disclosure = {
       server,
@@ -77,43 +99,52 @@ export const makeAuthorise = (recorder: Recorder, subject: Subject): Authorise =
             })
       )
     )
-    return { key, show, content: sha256(disclosureText(disclosure)) }
+    const fixed = { disclosure_id: marks[1], record_id: marks[2], ...shared }
+    const authorised = transportAuthorization({
+      server,
+      record: {
+        root_run_id: subject.run ?? recorder.run,
+        authorization_id: marks[0],
+        binding_origin: destination.origin,
+        ...fixed
+      }
+    })
+    const disclosed = disclosurePresented({
+      server,
+      record: {
+        kind: data,
+        correlation_id: marks[0],
+        disclosure_content_sha256: sha256(disclosureText(disclosure)),
+        sink_fingerprint: sink,
+        ...fixed
+      }
+    })
+    return { key, show, authorised: templateOf(authorised.payload), disclosed: templateOf(disclosed.payload) }
   }
   const kinds = new Map<DataKind, ReturnType<typeof prepare>>()
 
   return (data, call) => {
     let kind = kinds.get(data)
     if (kind === undefined) kinds.set(data, (kind = prepare(data)))
-    const { key, show, content } = kind
+    const { authorised, disclosed, key, show } = kind
     const disclosure = random.uuid()
     const authorization = random.uuid()
     const recorded = audit
       .appendAll([
-        transportAuthorization({
+        {
+          kind: "mcp_transport_authorization",
           server,
           call,
-          record: {
-            record_id: random.uuid(),
-            root_run_id: subject.run ?? recorder.run,
-            authorization_id: authorization,
-            disclosure_id: disclosure,
-            binding_origin: destination.origin,
-            ...shared
-          }
-        }),
-        disclosurePresented({
+          payload: {},
+          payloadText: fill(authorised, [authorization, disclosure, random.uuid()])
+        },
+        {
+          kind: "egress_disclosure_presented",
           server,
           call,
-          record: {
-            record_id: random.uuid(),
-            kind: data,
-            correlation_id: authorization,
-            disclosure_id: disclosure,
-            ...shared,
-            disclosure_content_sha256: content,
-            sink_fingerprint: sink
-          }
-        })
+          payload: {},
+          payloadText: fill(disclosed, [authorization, disclosure, random.uuid()])
+        }
       ])
       .pipe(
         Effect.mapError(

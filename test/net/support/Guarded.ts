@@ -60,7 +60,12 @@ export const harness = (given: Given = {}): Seen => {
     given.writable === false
       ? Effect.fail(auditRefused("audit.jsonl", "no_space", "no space is left"))
       : Effect.sync(() => {
-          records.push(...entries)
+          // As the log keeps them: the text of a payload counts where there is one.
+          records.push(
+            ...entries.map((entry) =>
+              entry.payloadText === undefined ? entry : { ...entry, payload: JSON.parse(entry.payloadText) }
+            )
+          )
           for (const { kind } of entries) steps.push(`record ${kind}`)
         })
   const audit = Layer.succeed(AuditLog, {
