@@ -33,7 +33,8 @@ const AFTER_ANSWER_MS = SECOND_MS
 /** Wait before a broken stream is taken up again where the server names none; doubled while nothing comes, spread. */
 const FIRST_DELAY_MS = SECOND_MS
 const MAX_DELAY_MS = 30 * SECOND_MS
-/** Longest wait that a server may set by `retry:`, ms. */
+/** Shortest and longest wait that a server may set by `retry:`, ms. */
+const MIN_RETRY_MS = SECOND_MS / 4
 const MAX_RETRY_MS = 60 * SECOND_MS
 /** Attempts in a row that brought nothing, after which a stream is given up. */
 const MAX_FRUITLESS = 5
@@ -136,7 +137,7 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
               over = setTimeout(() => core.drop(id), AFTER_ANSWER_MS)
             },
             onRetry: (ms) => {
-              read.retryMs = Math.min(MAX_RETRY_MS, Math.max(0, ms))
+              read.retryMs = Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, ms))
             }
           },
           { maxEventBytes: MAX_FRAME_BYTES }
