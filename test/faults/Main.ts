@@ -1,11 +1,13 @@
 /**
- * `npm run faults`: the fault table as text. usage: faults [WORD]   (only rows whose name or stage holds WORD)
+ * `npm run faults`: the fault tables as text. usage: faults [WORD]   (only rows whose name or stage holds WORD; `http`
+ * for the table over HTTP alone)
  *
  * Rows run a few at a time; those that flood run alone afterwards, with the collector asked before and after, because
  * only then a figure of memory belongs to one row. Exit 1 when an invariant is broken.
  */
 import { fileURLToPath } from "node:url"
 import { MIB } from "../../src/base/Units.ts"
+import { overHttp } from "./http/Overview.ts"
 import { crossedOf, describeOutcome, hangs, KEPT_LIMIT_BYTES, lostOf, PEAK_LIMIT_BYTES } from "./Invariants.ts"
 import { type Result, runRows } from "./Run.ts"
 import type { Row } from "./Row.ts"
@@ -96,4 +98,5 @@ const main = async (): Promise<number> => {
 }
 
 // What a hang left open would hold the process for ever.
-process.exit(await main())
+const overStdio = process.argv[2] === "http" ? 0 : await main()
+process.exit((await overHttp(process.argv[2])) ? overStdio : 1)

@@ -126,7 +126,10 @@ const bomb = (exchange: Exchange): Buffer => {
   const [before = "", after = ""] = JSON.stringify(withResult(exchange, { padding: "@" })).split("@")
   const known = bombs.get(before)
   if (known !== undefined) return known
-  const made = gzipSync(Buffer.concat([Buffer.from(before), Buffer.alloc(BOMB_BYTES, "a"), Buffer.from(after)]))
+  // Members one after the other unfold to one text, and cost this process little (RFC 1952 section 2.2).
+  const member = gzipSync(Buffer.alloc(MIB, "a"))
+  const members = Array.from({ length: BOMB_BYTES / MIB }, () => member)
+  const made = Buffer.concat([gzipSync(before), ...members, gzipSync(after)])
   bombs.set(before, made)
   return made
 }

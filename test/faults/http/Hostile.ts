@@ -74,6 +74,8 @@ export interface Hostile {
   readonly arrived: (step: Step, count?: number) => Promise<void>
   /** Settles when no connection is open. */
   readonly idle: () => Promise<void>
+  /** Settles when no request but those of streams is under way. */
+  readonly quiet: () => Promise<void>
   /** Sends a notification on every open stream for what the server has to say. */
   readonly push: (method: string, params?: object) => void
   /** Whether it takes connections. */
@@ -286,6 +288,7 @@ export const hostile = async (options: HostileOptions): Promise<Hostile> => {
     const done = (): void => {
       open.delete(exchange)
       socket.removeListener("close", done)
+      tell()
     }
     response.once("finish", done)
     socket.once("close", done)
@@ -343,6 +346,7 @@ export const hostile = async (options: HostileOptions): Promise<Hostile> => {
     connections: () => ({ open: numbers.size, total }),
     arrived: (step, count = 1) => until(() => seen.filter((one) => one.step === step).length >= count),
     idle: () => until(() => numbers.size === 0),
+    quiet: () => until(() => [...open].every(({ step }) => step === "stream")),
     push: (method, params = {}) => {
       for (const [socket, listen] of streams) socket.write(chunk(event(notification(method, params, listen))))
     },

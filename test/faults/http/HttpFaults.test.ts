@@ -5,9 +5,8 @@
  * faults` runs the other half as well. Rows run side by side, so the memory of a flood is only bounded loosely here;
  * `npm run faults` measures it.
  */
-import { setImmediate as nextTurn } from "node:timers/promises"
 import { assert, beforeAll, describe, it } from "vitest"
-import { within } from "../Host.ts"
+import { leftBesides } from "./Overview.ts"
 import type { Row } from "./Row.ts"
 import { type Result, runRows } from "./Run.ts"
 import { rows as allRows } from "./Table.ts"
@@ -16,19 +15,6 @@ import { rows as allRows } from "./Table.ts"
 const TIMEOUT_MS = 600_000
 /** Rows that run side by side. */
 const AT_A_TIME = 10
-/** Time in which what was closed last has to be gone, ms. */
-const SETTLE_MS = 5_000
-
-/** What keeps this process alive, of the kinds that sigil and its sockets have, without what was there before. */
-const handlesBesides = (before: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const rest = [...before]
-  return process.getActiveResourcesInfo().filter((kind) => {
-    const at = rest.indexOf(kind)
-    if (at >= 0) rest.splice(at, 1)
-    return at < 0 && /^(TCP|TLS|Timeout|GetAddrInfo|FSReq)/.test(kind)
-  })
-}
-
 /** The rows of one era, which changes from fault to fault, and those that only the other one has. */
 const half = (all: ReadonlyArray<Row>): ReadonlyArray<Row> => {
   const names = [...new Set(all.map(({ fault }) => fault))]
@@ -56,10 +42,6 @@ describe("a server over HTTP that does wrong", () => {
     })
 
   it("leaves no connection and no timer in the process", async () => {
-    const gone = (async () => {
-      while (handlesBesides(before).length > 0) await nextTurn()
-    })()
-    await within(SETTLE_MS, gone)
-    assert.deepEqual(handlesBesides(before), [])
+    assert.deepEqual(await leftBesides(before), [])
   })
 })

@@ -5,10 +5,10 @@ import type { FaultName } from "./Faults.ts"
 import type { Era, Step } from "./Step.ts"
 
 /** Deadlines of a row's declaration, ms: short ones only where the row must run into them. */
-export const SHORT = { startMs: 1_500, callMs: 800 }
+export const SHORT = { startMs: 2_500, callMs: 1_500 }
 export const LONG = { startMs: 15_000, callMs: 10_000 }
 /** A delay that is longer than every short deadline, ms. */
-export const TOO_LATE_MS = 3_000
+export const TOO_LATE_MS = 4_500
 /** How long the first call of a row is open that a second one is struck beside, ms. */
 export const HELD_MS = 300
 /** What a busy machine may add to any bound, ms. */

@@ -31,6 +31,8 @@ interface Course {
   readonly later?: Outcome
   readonly life?: Life
   readonly recovered?: Outcome
+  /** A request that failed was still open at the server some time later. */
+  readonly lingers?: boolean
   /** Outcomes of the steps that must go well. */
   readonly others: ReadonlyArray<Outcome>
 }
@@ -78,10 +80,20 @@ const course = async (row: Row, host: Host): Promise<Course> => {
   }
   const { outcome, ms } = await timed(host.call(bound))
   if (held !== undefined) others.push(await held)
-  if (row.step === "delete") return { outcome, ms, others }
+  // Whatever was given up has given up its connection, too.
+  const lingers = outcome.kind === "error" && (await within(SLACK_MS, host.server.quiet())) === "hang"
+  if (row.step === "delete") return { outcome, ms, others, lingers }
   const later = await host.call(laterBound)
   const life = lifeOf(started, later)
-  return { outcome, ms, later, life, others, ...(life === "down" ? { recovered: await recover(row, host) } : {}) }
+  return {
+    outcome,
+    ms,
+    later,
+    life,
+    others,
+    lingers,
+    ...(life === "down" ? { recovered: await recover(row, host) } : {})
+  }
 }
 
 /** Runs one row. */
@@ -122,6 +134,7 @@ export const runRow = async (row: Row): Promise<Result> => {
     facts,
     broken: [
       ...broken(row, facts),
+      ...(passed.lingers === true ? ["the connection of the failed request stays open"] : []),
       ...(spoilt === undefined
         ? []
         : [`a call beside it failed: ${JSON.stringify({ ...spoilt, generation: undefined })}`])
