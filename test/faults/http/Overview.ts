@@ -6,9 +6,8 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { MIB } from "../../../src/base/Units.ts"
-import { within } from "../Host.ts"
 import { describeOutcome, KEPT_LIMIT_BYTES, PEAK_LIMIT_BYTES } from "../Invariants.ts"
-import { crossedOf, hangs, lostOf, SERVER_BYTES } from "./Invariants.ts"
+import { crossedOf, hangs, lostOf } from "./Invariants.ts"
 import type { Row } from "./Row.ts"
 import { type Result, runRows } from "./Run.ts"
 import { inapplicable, rows } from "./Table.ts"
@@ -51,13 +50,8 @@ const handlesBesides = (before: ReadonlyArray<string>): ReadonlyArray<string> =>
 
 /** What is left besides `before` once everything had time to go. */
 export const leftBesides = async (before: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
-  let patience = true
-  const gone = (async () => {
-    while (patience && handlesBesides(before).length > 0) await nextTurn()
-  })()
-  await within(SETTLE_MS, gone)
-  patience = false
-  await gone
+  const end = performance.now() + SETTLE_MS
+  while (handlesBesides(before).length > 0 && performance.now() < end) await nextTurn()
   return handlesBesides(before)
 }
 
@@ -83,8 +77,8 @@ export const overHttp = async (word: string | undefined): Promise<boolean> => {
     }
   }
   process.stdout.write(
-    `\nOver HTTP. A flood may add ${mib(PEAK_LIMIT_BYTES)} MiB of resident memory at its height, besides the ` +
-      `${mib(SERVER_BYTES)} MiB of the server in the same process, and leave ${mib(KEPT_LIMIT_BYTES)} MiB in the heap.\n`
+    `\nOver HTTP. A flood may add ${mib(PEAK_LIMIT_BYTES)} MiB of resident memory at its height, the server's share ` +
+      `included, and leave ${mib(KEPT_LIMIT_BYTES)} MiB in the heap.\n`
   )
   print(["moment", "era", "fault", "outcome", "ms", "then", "sent", "neighbour", "MiB rss/kept", ""])
   const [calm, floods] = [chosen.filter(({ flood }) => !flood), chosen.filter(({ flood }) => flood)]
