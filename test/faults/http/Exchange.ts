@@ -17,7 +17,7 @@ export interface Control {
   readonly restart: () => Promise<void>
   /** Forgets every session. */
   readonly forget: () => void
-  /** A request that is open besides this one, if there is one. */
+  /** A request that is open besides this one and is no stream, if there is one. */
   readonly other: (than: Message["id"]) => Message["id"]
   /** Runs `act` after `ms`, unless the server closes before. */
   readonly later: (ms: number, act: () => void) => void

@@ -207,7 +207,11 @@ export const hostile = async (options: HostileOptions): Promise<Hostile> => {
     refuse,
     restart,
     forget: () => sessions.clear(),
-    other: (than) => [...open].map(({ message }) => message.id).find((id) => id !== undefined && id !== than),
+    other: (than) =>
+      [...open]
+        .filter(({ step }) => step !== "stream")
+        .map(({ message }) => message.id)
+        .find((id) => id !== undefined && id !== than),
     later: (ms, act) => {
       const timer = setTimeout(() => {
         timers.delete(timer)

@@ -14,6 +14,7 @@ import { MIB } from "../../../src/base/Units.ts"
 import type { Outcome, Tally } from "../Host.ts"
 import { describeOutcome, KEPT_LIMIT_BYTES, LOOSE_LIMIT_BYTES, PEAK_LIMIT_BYTES } from "../Invariants.ts"
 import type { Growth } from "../Memory.ts"
+import type { FaultName } from "./Faults.ts"
 import type { Life, Row } from "./Row.ts"
 
 /** Streams for what the server has to say that may be opened in the time of one row. */
@@ -41,6 +42,9 @@ const written = [
   "/mcp"
 ]
 
+/** Faults whose answers belong to nobody: ignored, and counted (spec section 7). */
+const strays: ReadonlySet<FaultName> = new Set<FaultName>(["unknown ids", "unknown id alone", "duplicate", "crossed"])
+
 /** Everything a row saw. */
 export interface Facts {
   readonly outcome: Outcome
@@ -57,6 +61,8 @@ export interface Facts {
   readonly elsewhere: number
   /** How often each call was sent, most first. */
   readonly sends: ReadonlyArray<number>
+  /** Messages that the generation of the last call counted as belonging to nothing. */
+  readonly strays: number | undefined
   readonly streams: number
   /** Requests that ended a session. */
   readonly deletes: number
@@ -132,6 +138,7 @@ export const broken = (row: Row, facts: Facts): ReadonlyArray<string> => {
     ...(facts.elsewhere > 0 ? ["something arrived at the other origin"] : []),
     ...(said === undefined ? [] : [said]),
     ...(facts.left > 0 ? [`${facts.left} connections are open after the end`] : []),
+    ...(strays.has(row.fault) && facts.strays === 0 ? ["nobody counted the answers that belong to nobody"] : []),
     ...(facts.streams > MAX_STREAMS ? [`the stream was opened ${facts.streams} times`] : []),
     ...(row.step === "delete" && facts.deletes !== 1 ? [`the session was ended ${facts.deletes} times`] : []),
     ...(facts.closed === "incomplete" ? ["the cleanup was reported as incomplete"] : []),

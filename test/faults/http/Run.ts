@@ -120,6 +120,7 @@ export const runRow = async (row: Row): Promise<Result> => {
     left,
     elsewhere: host.server.elsewhere.seen.length,
     sends: host.sends(),
+    strays: later?.kind === "ok" ? later.generation?.connection.oddities.strayMessages : undefined,
     streams: count("stream"),
     deletes: count("delete"),
     secret: host.secret,
