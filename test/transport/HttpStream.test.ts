@@ -38,6 +38,7 @@ const opened = (events: HttpResponse["events"]) =>
           streams += 1
           return answer(200, "text/event-stream", events)
         }),
+      authorise: () => Effect.void,
       upgrade: () => Effect.dieMessage("not asked for")
     }
     const wire = yield* HttpTransport.open(plan, client, () => 0.5)

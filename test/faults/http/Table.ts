@@ -157,9 +157,9 @@ const lines: ReadonlyArray<Line> = [
   line("events of other kinds", asked(ok)),
 
   line("html 200", { ...always(fault), probe: ok }),
-  // Evidence of the older era at the probe; afterwards the session may be gone. `initialize` has another endpoint then.
+  // Evidence of the older era at the probe; afterwards the session may be gone.
   ...(["html 404", "gone"] as const).flatMap((name) => [
-    line(name, { handshake: rejected, list: rejected, call: anew, aside: ok, probe: ok }, { ...legacy, sends: 2 }),
+    line(name, { handshake: refused, list: rejected, call: anew, aside: ok, probe: ok }, { ...legacy, sends: 2 }),
     line(name, { start: refused, call: refused, aside: ok }, modern)
   ]),
   line("html 500", { ...always(refused), probe: refused, initialized: rejected }),
