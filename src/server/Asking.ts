@@ -18,7 +18,7 @@ import { watching } from "./Doubt.ts"
 import * as InputRounds from "./InputRounds.ts"
 import type { RequestOptions } from "./Request.ts"
 import type { ResultCache } from "./ResultCache.ts"
-import * as Retries from "./Retries.ts"
+import { repeating } from "./Repeating.ts"
 import { ConnectionError, type RemoteError } from "./ServerError.ts"
 import type { ServerRequests } from "./ServerRequests.ts"
 import * as Tasks from "./Tasks.ts"
@@ -72,30 +72,6 @@ export const make = (facts: Facts): Ask => {
   const once = revision.era === "stateless" ? stateless(facts) : handshake(facts)
   return remote ? repeating(facts, watching(connection, revision, once)) : once
 }
-
-/** Sends again what may be sent again, inside the deadline of the whole. */
-const repeating =
-  ({ clock, declaration, jitter }: Facts, once: Ask): Ask =>
-  (method, params, options) => {
-    const request: Retries.Repeatable = {
-      method,
-      idempotent: options.idempotent ?? false,
-      retries: declaration.retries,
-      written: own(declaration.raw, "retries") !== undefined
-    }
-    const endsAt = clock.unsafeCurrentTimeMillis() + options.deadlineMs
-    const attempt = (made: number, deadlineMs: number): Answer =>
-      Effect.catchTag(once(method, params, { ...options, deadlineMs }), "ConnectionError", (failure) => {
-        const wait = Retries.delayBefore(failure, request, made, jitter())
-        const left = endsAt - clock.unsafeCurrentTimeMillis()
-        if (wait === undefined || wait >= left) return Effect.fail(failure)
-        return Effect.zipRight(
-          Effect.sleep(Duration.millis(wait)),
-          Effect.suspend(() => attempt(made + 1, Math.max(1, endsAt - clock.unsafeCurrentTimeMillis())))
-        )
-      })
-    return attempt(1, options.deadlineMs)
-  }
 
 /** The revisions with a handshake: the question itself; tasks only where a tool can do nothing else. */
 const handshake = (facts: Facts): Ask => {

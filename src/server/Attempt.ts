@@ -27,6 +27,7 @@ import * as Elicitation from "./Elicitation.ts"
 import type { Era } from "./EraStore.ts"
 import * as Negotiation from "./Negotiation.ts"
 import * as Notices from "./Notices.ts"
+import { repeating } from "./Repeating.ts"
 import * as Roots from "./Roots.ts"
 import type { ConnectionError, RemoteError, StartError } from "./ServerError.ts"
 import * as ServerRequests from "./ServerRequests.ts"
@@ -40,6 +41,8 @@ export interface Surroundings {
   readonly features: Features
   readonly id: GenerationId
   readonly remaining: () => number
+  /** From 0 to 1. */
+  readonly jitter: () => number
   /** Sees the wire before its first message. */
   readonly onOpen: (wire: Wire) => void
   /** Told once when everything of the attempt is gone. */
@@ -170,6 +173,10 @@ export const make = (
     const outcome = yield* Negotiation.negotiate({
       declaration,
       connection,
+      ask:
+        carrierOf(plan) === "streamable_http"
+          ? repeating({ clock: yield* Effect.clock, declaration, jitter: around.jitter }, connection.request)
+          : connection.request,
       standing,
       capabilities: requests.capabilities("handshake"),
       carrier: carrierOf(plan),

@@ -176,6 +176,7 @@ export const open = (
         features,
         id,
         remaining,
+        jitter: random.fraction,
         onOpen: (wire) => {
           seen = wire
           options.onOpen?.(wire)

@@ -59,6 +59,8 @@ export type Outcome =
 export interface Facts {
   readonly declaration: ServerDeclaration
   readonly connection: Connection
+  /** The way to send a request of the start. */
+  readonly ask: Connection["request"]
   readonly standing: Standing
   /** Capabilities for `initialize`. */
   readonly capabilities: JsonObject
@@ -123,7 +125,7 @@ const discover = (facts: Facts, deadlineMs: number): Effect.Effect<Discovered, F
   }
   const ask = (revision: Revision, again: boolean): Effect.Effect<Discovered, Fault> => {
     connection.agree(revision)
-    const asked = connection.request("server/discover", {}, options)
+    const asked = facts.ask("server/discover", {}, options)
     return Spans.operation(facts.telemetry, "server/discover", asked).pipe(
       Effect.matchEffect({
         onSuccess: (result): Effect.Effect<Discovered, Fault> => {
@@ -262,7 +264,7 @@ const handshake = (facts: Facts, wanted: Revision | undefined): Effect.Effect<Ou
     const { capabilities, connection, declaration, redact, remaining, standing } = facts
     const offered = wanted ?? Revisions.newest
     connection.agree(Revisions.unagreed)
-    const asked = connection.request(
+    const asked = facts.ask(
       "initialize",
       { protocolVersion: offered.version, capabilities, clientInfo: standing.clientInfo },
       {

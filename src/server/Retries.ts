@@ -17,6 +17,9 @@ export const SPREAD = 0.15
 /** Longest wait that a server may ask for, ms; more is not believed. */
 export const MAX_RETRY_AFTER_MS = 3_600 * SECOND_MS
 
+/** Requests of a start: a person waits for it, so they are repeated only where the entry says so. */
+const starting = new Set(["initialize", "server/discover"])
+
 /** Requests that only read. */
 const reading = new Set([
   "initialize",
@@ -62,7 +65,8 @@ export const delayBefore = (
   // What is no MCP, too much, or sends the request elsewhere will be so again.
   if (!passing.has(failure.code)) return undefined
   const reads = reading.has(request.method)
-  if (made > (reads || request.written ? request.retries : 0)) return undefined
+  const patient = request.written || (reads && !starting.has(request.method))
+  if (made > (patient ? request.retries : 0)) return undefined
   if (delivered === "unknown" && !reads && !request.idempotent) return undefined
   // What was answered with a status is an answer, unless it asks for patience or tells of a passing trouble.
   const status = failure.details?.["http_status"]

@@ -99,6 +99,35 @@ describe("a remote server that", () => {
       }
     })
 
+  it("recovers in time is waited for where the entry says so", async () => {
+    let asked = 0
+    server = http.createServer((request, response) => {
+      asked += 1
+      if (asked === 1) return response.writeHead(503).end()
+      let body = ""
+      request.on("data", (part: Buffer) => (body += part.toString()))
+      return request.on("end", () => {
+        const { id, method } = JSON.parse(body)
+        const result =
+          method === "server/discover"
+            ? { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } }
+            : method === "tools/list"
+              ? { tools: [{ name: "x", inputSchema: { type: "object" } }] }
+              : { content: [{ type: "text", text: "back again" }] }
+        response.writeHead(200, { "content-type": "application/json" })
+        response.end(JSON.stringify({ jsonrpc: "2.0", id, result }))
+      })
+    })
+    await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve))
+    // A listening TCP server has an address with a port.
+    const url = `http://localhost:${(server.address() as AddressInfo).port}/mcp`
+    const entry = { url, retries: 1, trust: { approval_default: "allow" } }
+    declared(url)
+    const config = ["--mcp-config", JSON.stringify({ mcpServers: { patient: entry } })]
+    const { code, stdout } = await sigil(...config, "mcp", "call", "patient", "x")
+    assert.deepEqual([code, stdout.trim(), asked], [0, "back again", 4])
+  })
+
   it("does not listen is told with what to check", async () => {
     const url = await refusing(200)
     await new Promise((resolve) => server?.close(resolve))

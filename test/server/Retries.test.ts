@@ -39,6 +39,9 @@ describe("a failed request", () => {
       1,
       false
     ],
+    ["a start that a person waits for", { ...no, http_status: 429 }, request("initialize"), 1, false],
+    ["a start of an entry that says so", no, request("initialize", { written: true }), 1, true],
+    ["the question about the era", unknown, request("server/discover"), 1, false],
     ["an update of a task", unknown, request("tasks/update", { written: true }), 1, false]
   ]
   for (const [what, details, given, made, again] of table)
