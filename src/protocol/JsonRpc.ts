@@ -16,7 +16,9 @@ export const ErrorCode = {
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
-  internal: -32603
+  internal: -32603,
+  /** 2025-11-25 only. */
+  urlElicitationRequired: -32042
 } as const
 
 /** The error member of a response. */

@@ -23,7 +23,6 @@ import type { TransportError } from "../transport/TransportError.ts"
 import type { Admitted } from "./Admission.ts"
 import type { Features } from "./ClientFeatures.ts"
 import * as Connection from "./Connection.ts"
-import * as Elicitation from "./Elicitation.ts"
 import type { Era } from "./EraStore.ts"
 import * as Negotiation from "./Negotiation.ts"
 import * as Notices from "./Notices.ts"
@@ -132,14 +131,14 @@ export const make = (
       allowed: declaration.endpoint._tag === "remote" ? declaration.endpoint.clientCapabilities : "all",
       features,
       urlMode: admitted.urlMode,
-      elicitation: Elicitation.make({
+      elicitation: {
         server,
         urlMode: admitted.urlMode && features.urls,
         mayLeave,
         redact: secrets.redactText,
         audit: audit.append,
         turn: yield* elicitationTurn
-      }),
+      },
       roots: Roots.handler(admitted.workspace, plan._tag === "stdio" ? plan.args : [], mayLeave, () => pending.end?.()),
       mayLeave
     })

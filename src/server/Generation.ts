@@ -252,7 +252,7 @@ export const open = (
         opened.begin(yield* Spans.openSession)
         const cache = ResultCache.make()
         let logLevel: string | undefined
-        const ask = Asking.make({
+        const ask = yield* Asking.make({
           declaration,
           connection,
           revision: agreed.revision,

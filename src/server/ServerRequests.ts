@@ -10,7 +10,7 @@ import type { AuditError } from "../audit/AuditError.ts"
 import type { JsonObject } from "../base/Json.ts"
 import { ErrorCode } from "../protocol/JsonRpc.ts"
 import type { Features } from "./ClientFeatures.ts"
-import { callFailure, CANCEL, type Elicitation } from "./Elicitation.ts"
+import type { Elicitation, ElicitationOptions } from "./Elicitation.ts"
 import type { Asked, Asker, ServerRequestHandler } from "./Request.ts"
 import { ConnectionError } from "./ServerError.ts"
 
@@ -22,7 +22,7 @@ export interface Facts {
   readonly features: Features
   /** Whether addresses may be shown for opening (`[mcp] elicitation_url`). */
   readonly urlMode: boolean
-  readonly elicitation: Elicitation
+  readonly elicitation: ElicitationOptions
   readonly roots: ServerRequestHandler
   readonly mayLeave: (value: JsonObject) => boolean
 }
@@ -45,10 +45,16 @@ export const make = (facts: Facts): ServerRequests => {
   const handlers = new Map<string, ServerRequestHandler>()
   if (offers("roots")) handlers.set("roots/list", roots)
 
-  const elicit: ServerRequestHandler = (params, asked: Asked) =>
-    asked.asker?.elicitor === undefined
-      ? Effect.fail(notFound("elicitation/create"))
-      : asked.unhurried(elicitation.answer(params, asked.asker.elicitor)).pipe(
+  let made: Elicitation | undefined
+  const elicit: ServerRequestHandler = (params, asked: Asked) => {
+    const elicitor = asked.asker?.elicitor
+    if (elicitor === undefined) return Effect.fail(notFound("elicitation/create"))
+    // Forms are rare, and what reads them is large: loaded when a server asks for the first.
+    return Effect.flatMap(
+      Effect.promise(() => import("./Elicitation.ts")),
+      ({ callFailure, CANCEL, make: open }) => {
+        made ??= open(elicitation)
+        return asked.unhurried(made.answer(params, elicitor)).pipe(
           Effect.catchAll((fault): Effect.Effect<JsonObject, { code: number; message: string }> => {
             if (fault._tag === "Rejected") return Effect.fail({ code: fault.code, message: fault.message })
             // The server hears that nobody answered; its call ends with the reason.
@@ -60,6 +66,9 @@ export const make = (facts: Facts): ServerRequests => {
             return Effect.succeed(CANCEL)
           })
         )
+      }
+    )
+  }
   if (offers("elicitation") && features.forms) handlers.set("elicitation/create", elicit)
   if (sampling !== undefined) {
     handlers.set("sampling/createMessage", (params) =>

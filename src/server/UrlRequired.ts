@@ -9,8 +9,6 @@ import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import type { Asked, Asker, ServerRequestHandler } from "./Request.ts"
 import { ConnectionError, type RemoteError } from "./ServerError.ts"
 
-/** The code (K section 11). */
-export const URL_REQUIRED = -32042
 /** Addresses of one error that are shown. */
 const MAX_ADDRESSES = 8
 
