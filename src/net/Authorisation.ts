@@ -37,6 +37,8 @@ export interface Subject {
   readonly surface: string
   readonly run: string | undefined
   readonly destination: Destination
+  /** The destination's origin as it may be shown and recorded. */
+  readonly shown: string
   readonly route: Route
   /** Everything else that decides where messages go and with which header names; only its fingerprint is recorded. */
   readonly configuration: unknown
@@ -61,15 +63,15 @@ export type Authorise = (data: DataKind, call: string | undefined) => Effect.Eff
 /** Prepares the authorisation of one client's messages. */
 export const makeAuthorise = (recorder: Recorder, subject: Subject): Authorise => {
   const { audit, presenter, random, shown, turn } = recorder
-  const { server, destination, route } = subject
+  const { server, destination, route, shown: origin } = subject
   const proxy = route._tag === "direct" ? undefined : route.proxy.origin
   const sink = sha256(presenter.sink)
   const shared = {
     route_fingerprint: sha256(JSON.stringify([route._tag, destination.origin, proxy ?? null])),
     profile_config_proxy_fingerprint: sha256(JSON.stringify([server, subject.configuration, proxy ?? null])),
     route: route._tag,
-    safe_logical_destination: destination.origin,
-    safe_transport_destination: proxy ?? destination.origin
+    safe_logical_destination: origin,
+    safe_transport_destination: proxy ?? origin
   } as const
   // Stand for the ids of one message: random, so that nothing else in a payload reads like them.
   const marks: Marks = [random.uuid(), random.uuid(), random.uuid()]
@@ -84,7 +86,7 @@ export const makeAuthorise = (recorder: Recorder, subject: Subject): Authorise =
     const disclosure: Disclosure = {
       server,
       surface: subject.surface,
-      destination: destination.origin,
+      destination: origin,
       route: route._tag,
       proxy,
       data
@@ -105,7 +107,7 @@ export const makeAuthorise = (recorder: Recorder, subject: Subject): Authorise =
       record: {
         root_run_id: subject.run ?? recorder.run,
         authorization_id: marks[0],
-        binding_origin: destination.origin,
+        binding_origin: origin,
         ...fixed
       }
     })

@@ -43,6 +43,8 @@ export interface Profile {
   readonly run?: string | undefined
   /** http, https, ws or wss; its origin is the only one this client sends to. */
   readonly url: string
+  /** The origin as it may be shown and recorded, where a part of it may not; the origin itself when absent. */
+  readonly shown?: string | undefined
   readonly headers: ReadonlyArray<ProfileHeader>
   readonly rules: DestinationRules
   readonly proxyMode: "environment" | "direct"
@@ -247,6 +249,7 @@ export const layerWith = (options: GuardedClientOptions): Layer.Layer<GuardedCli
             surface: profile.surface ?? "remote server",
             run: profile.run,
             destination,
+            shown: profile.shown ?? destination.origin,
             route,
             configuration: { proxyMode, rules, headers: profile.headers.map(({ name }) => name.toLowerCase()).sort() }
           })

@@ -129,12 +129,16 @@ export const secretsOf = (
   const { endpoint, plugin } = declaration
   const stdio = endpoint._tag === "stdio"
   const shown = stdio ? endpoint.publicEnv : []
-  const used = variablesOf(declaration).map(({ name }) => name)
+  const uses = variablesOf(declaration)
+  const used = uses.map(({ name }) => name)
+  // The host of a URL is written in small letters wherever it is sent or shown.
+  const folded = new Set(uses.flatMap(({ field, name }) => (field === "url" ? [name] : [])))
   const names = new Set([...(stdio ? endpoint.inheritEnv : []), ...used])
   if (plugin !== undefined) names.delete(pluginRoot)
   const values = [...names].flatMap((name) => {
     const value = host.get(name)
-    return value === undefined || isPublic(name, value, shown) ? [] : [value]
+    if (value === undefined || isPublic(name, value, shown)) return []
+    return folded.has(name) ? [value, value.toLowerCase()] : [value]
   })
   const filled = expand(declaration, host.get, "literal")
   if (Either.isRight(filled)) {

@@ -328,7 +328,12 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
           )
         }
         if (isNoise()) return true
-        return invalid("invalid_json", "The server wrote a line to stdout that is not JSON.")
+        return invalid(
+          "invalid_json",
+          wire.abandon === undefined
+            ? "The server wrote a line to stdout that is not JSON."
+            : "The server sent a message that is not JSON."
+        )
       }
       // Many programs log in JSON; what does not even claim to be JSON-RPC is noise like any other line.
       if (options.stdoutNoise === "skip" && !JsonRpc.claims(value) && isNoise()) return true

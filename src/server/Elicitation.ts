@@ -11,7 +11,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import { type Json, type JsonObject, own } from "../base/Json.ts"
+import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { elicitationResolved } from "../audit/AuditEntries.ts"
 import type { AuditError } from "../audit/AuditError.ts"
 import type { AuditEntry } from "../audit/AuditRecord.ts"
@@ -137,13 +137,26 @@ const holdsCredential =
     })
 
 /** Opens for ten minutes at most; a defect of whoever answers is the server's -32000, not the end of the call. */
-const opened = <A>(ask: Effect.Effect<A>, late: A): Effect.Effect<A, Rejected> =>
-  ask.pipe(
+const opened = <A extends { readonly action: string }>(
+  ask: () => Effect.Effect<A>,
+  late: A
+): Effect.Effect<A, Rejected> =>
+  // An elicitor is a library user's code: this is the boundary to it, also for what it does before its first effect.
+  Effect.suspend(ask).pipe(
     Effect.timeoutOption(OPEN_FOR),
     Effect.map(Option.getOrElse(() => late)),
-    // An elicitor is a library user's code: this is the boundary to it.
+    Effect.filterOrDie(isAnswer, () => "an elicitor gave no answer"),
     Effect.catchAllDefect(() => rejected(-32000, "Whoever answers requests for input here failed."))
   )
+
+/** Whether somebody who need not have been checked by a compiler gave an answer at all. */
+const isAnswer = (given: unknown): boolean =>
+  typeof given === "object" &&
+  given !== null &&
+  "action" in given &&
+  (given.action !== "accept" || !("content" in given) || isJsonObject(given.content)) &&
+  (given.action !== "unanswered" || ("fields" in given && Array.isArray(given.fields))) &&
+  ["accept", "decline", "cancel", "unanswered"].includes(String(given.action))
 
 /** Elicitation of one server; see `ElicitationOptions`. */
 export const make = (options: ElicitationOptions): Elicitation => {
@@ -220,7 +233,7 @@ export const make = (options: ElicitationOptions): Elicitation => {
       const message = yield* shownMessage(params)
       const facts = { call, message, schema: schema ?? null, form }
       const late: FormAnswer = { action: "cancel" }
-      const given = yield* turn.withPermits(1)(opened(elicitor.form({ server, message, form }), late))
+      const given = yield* turn.withPermits(1)(opened(() => elicitor.form({ server, message, form }), late))
       switch (given.action) {
         case "unanswered":
           yield* record({ ...facts, action: "cancelled" })
@@ -255,7 +268,7 @@ export const make = (options: ElicitationOptions): Elicitation => {
       const message = yield* shownMessage(params)
       const { host, url, warnings } = read
       const { action } = yield* turn.withPermits(1)(
-        opened(ask({ server, message, url, host, warnings }), { action: "cancel" as const })
+        opened(() => ask({ server, message, url, host, warnings }), { action: "cancel" as const })
       )
       yield* record({
         call,

@@ -28,11 +28,17 @@ export type Era = "stateless" | "handshake" | "sse"
 export interface Eras {
   readonly recall: (key: string) => Effect.Effect<Era | undefined>
   readonly remember: (key: string, era: Era) => Effect.Effect<void>
+  /** Takes a verdict back that did not help. */
+  readonly forget: (key: string) => Effect.Effect<void>
 }
 
 /** The store of this runtime; remembers nothing unless somebody gives one. */
 export class EraStore extends Context.Reference<EraStore>()("sigil/server/EraStore", {
-  defaultValue: (): Eras => ({ recall: () => Effect.succeed(undefined), remember: () => Effect.void })
+  defaultValue: (): Eras => ({
+    recall: () => Effect.succeed(undefined),
+    remember: () => Effect.void,
+    forget: () => Effect.void
+  })
 }) {}
 
 /** The key of a launch or of an address. */
@@ -82,6 +88,11 @@ export const make = (file: string): Effect.Effect<Eras> =>
           .sort(([, left], [, right]) => timeOf(right) - timeOf(left))
           .slice(0, MAX_VERDICTS)
         return Effect.succeed(`${JSON.stringify({ schema: SCHEMA, eras: Object.fromEntries(eras) })}\n`)
+      }).pipe(Effect.ignore),
+    forget: (key) =>
+      AtomicFile.update(file, (text) => {
+        const { [key]: gone, ...eras } = verdicts(text)
+        return Effect.succeed(gone === undefined ? undefined : `${JSON.stringify({ schema: SCHEMA, eras })}\n`)
       }).pipe(Effect.ignore)
   }))
 
@@ -95,5 +106,6 @@ export const layer: Layer.Layer<never, never, Locations> = Layer.effect(
 export const layerMemory = (known: Map<string, Era> = new Map()): Layer.Layer<never> =>
   Layer.succeed(EraStore, {
     recall: (key) => Effect.sync(() => known.get(key)),
-    remember: (key, era) => Effect.sync(() => void known.set(key, era))
+    remember: (key, era) => Effect.sync(() => void known.set(key, era)),
+    forget: (key) => Effect.sync(() => void known.delete(key))
   })

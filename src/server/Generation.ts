@@ -234,8 +234,11 @@ export const open = (
         yield* secrets.register(admitted.secrets)
         const key = keyOf(admitted.plan)
         const known = declaration.protocol === "auto" ? yield* eras.recall(key) : undefined
-        const [opened, agreed, era] = yield* attempt(planFor(admitted.plan, known), known, false)
-        if (era !== known && declaration.protocol === "auto" && declaration.inProcess !== true) {
+        const [opened, agreed, era] = yield* attempt(planFor(admitted.plan, known), known, false).pipe(
+          // It may be what was remembered that failed; the next start finds out anew.
+          Effect.tapError(() => (known === undefined ? Effect.void : eras.forget(key)))
+        )
+        if (declaration.protocol === "auto" && declaration.inProcess !== true) {
           yield* eras.remember(key, era)
         }
         const { connection, notices, requests, wire } = opened

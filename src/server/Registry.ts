@@ -126,6 +126,8 @@ const make = (places: number) =>
     const gate = yield* RunGate
     const eras = yield* EraStore
     const spoken = new Map<string, Era>()
+    /** What the store is known to hold. */
+    const kept = new Map<string, Era>()
     const context = Spans.withoutSpan(yield* Effect.context<Generation.Needs>()).pipe(
       Context.add(ElicitationTurn, { semaphore: yield* Effect.makeSemaphore(1) }),
       // What a server spoke in this run holds for its next start, whether or not it is kept for the next run.
@@ -133,11 +135,25 @@ const make = (places: number) =>
         recall: (key) =>
           Effect.suspend(() => {
             const era = spoken.get(key)
-            return era === undefined ? eras.recall(key) : Effect.succeed(era)
+            if (era !== undefined) return Effect.succeed(era)
+            return Effect.tap(eras.recall(key), (known) =>
+              Effect.sync(() => {
+                if (known !== undefined) kept.set(key, known)
+              })
+            )
+          }),
+        // One that held in this run already is not what a failed start is about.
+        forget: (key) =>
+          Effect.suspend(() => {
+            if (spoken.has(key)) return Effect.void
+            kept.delete(key)
+            return eras.forget(key)
           }),
         remember: (key, era) =>
           Effect.suspend(() => {
             spoken.set(key, era)
+            if (kept.get(key) === era) return Effect.void
+            kept.set(key, era)
             return eras.remember(key, era)
           })
       })

@@ -9,7 +9,9 @@ import { isJsonObject, type JsonObject, own } from "../base/Json.ts"
 import { HEADER_MISMATCH, MISSING_CAPABILITY, resultType, TASKS_EXTENSION } from "../protocol/Stateless.ts"
 import type { Ask, Facts } from "./Asking.ts"
 import * as InputRounds from "./InputRounds.ts"
+import { repeating } from "./Repeating.ts"
 import type { RequestOptions } from "./Request.ts"
+import { timedOut } from "./RequestFault.ts"
 import { ConnectionError, type RemoteError } from "./ServerError.ts"
 import * as Tasks from "./Tasks.ts"
 
@@ -23,6 +25,7 @@ type Answer = Effect.Effect<JsonObject, ConnectionError | RemoteError>
 export const stateless = (facts: Facts): Ask => {
   const { cache, clock, connection, declaration, logLevel, redact, requests } = facts
   const server = declaration.name
+  const remote = declaration.endpoint._tag === "remote"
   const now = (): number => clock.unsafeCurrentTimeMillis()
 
   return (method, params, options) => {
@@ -86,7 +89,7 @@ export const stateless = (facts: Facts): Ask => {
                 const following: Tasks.Following = {
                   server,
                   dialect: "extension",
-                  request: connection.request,
+                  request: remote ? repeating(facts, connection.request) : connection.request,
                   gather: (whole) => Effect.map(gather(whole), ([answers]) => answers),
                   now
                 }
@@ -96,23 +99,25 @@ export const stateless = (facts: Facts): Ask => {
               if (made >= InputRounds.MAX_ROUNDS) return Effect.fail(tooManyRounds(server, operation))
               const remaining = left()
               return Effect.flatMap(gather(result), ([answers, required]) => {
-                const next = round(
-                  made + 1,
-                  InputRounds.nextParams(params, answers, required.state),
-                  remaining,
-                  tasks,
-                  headers
-                )
-                if (required.requests.length > 0) return next
+                const again = InputRounds.nextParams(params, answers, required.state)
+                const next = (ms: number): Answer => round(made + 1, again, ms, tasks, headers)
+                if (required.requests.length > 0) return next(remaining)
+                // Nobody was asked anything, so the pause is part of the call.
                 const pause = Math.min(STATE_ONLY_MS * 2 ** (made - 1), MAX_STATE_ONLY_MS)
-                return Effect.zipRight(Effect.sleep(Duration.millis(pause)), next)
+                const rest = Effect.sleep(Duration.millis(Math.min(pause, remaining)))
+                return Effect.zipRight(rest, pause < remaining ? next(remaining - pause) : Effect.fail(late()))
               })
             }
           })
         )
       })
+    /** The deadline is that of the whole, however little of it the last request had. */
+    const late = (): ConnectionError =>
+      timedOut(server, options, options.deadlineMs, connection.terminal() !== undefined)
     const asksForTasks = method === "tools/call" && (options.tasks ?? "none") !== "none"
-    return round(1, params, options.deadlineMs, asksForTasks, options.headers)
+    return Effect.mapError(round(1, params, options.deadlineMs, asksForTasks, options.headers), (failure) =>
+      failure.reason === "timeout" && failure.details?.["timeout_ms"] !== options.deadlineMs ? late() : failure
+    )
   }
 }
 

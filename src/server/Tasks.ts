@@ -133,8 +133,8 @@ export const follow = (
       Effect.zipRight(Effect.suspend(() => request("tasks/get", { taskId: id }, left()))),
       Effect.flatMap((whole) => {
         const next = taskOf(whole)
-        return next === undefined
-          ? Effect.fail(invalid(server, operation, "'tasks/get' gave no status"))
+        return next === undefined || next.id !== id
+          ? Effect.fail(invalid(server, operation, "'tasks/get' did not tell the status of this task"))
           : step(next.status, whole, next.pollMs)
       })
     )

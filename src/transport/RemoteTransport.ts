@@ -34,11 +34,12 @@ export const layer: Layer.Layer<Transport, never, Transport | GuardedClient | Ra
     const random = yield* Random
     const remote = (request: OpenRequest, plan: RemotePlan): Effect.Effect<Wire, NetError, Scope.Scope> =>
       Effect.gen(function* () {
-        const { connectTimeoutMs, headers, proxyMode, rules, url } = plan
+        const { connectTimeoutMs, headers, proxyMode, rules, shown, url } = plan
         const client = yield* guarded.open({
           server: request.server,
           surface: "MCP server",
           url,
+          shown,
           headers,
           rules,
           proxyMode,

@@ -15,6 +15,8 @@ import type { DeliveryFault, Outgoing, Receiver, Wire, WireEnd } from "./Transpo
 
 /** Longest time for ending what is under way, ms. */
 const CLOSE_MS = 2_000
+/** How long of it what was said last may take to arrive, ms. */
+const LAST_WORDS_MS = 1_000
 
 /** A wire in the making. */
 export interface RemoteWire {
@@ -57,6 +59,7 @@ export const make: Effect.Effect<RemoteWire> = Effect.gen(function* () {
   const byId = new Map<Id, Fiber.RuntimeFiber<void>>()
   const all = new Set<Fiber.RuntimeFiber<void>>()
   /** Work that belongs to no request: notifications and answers on their way. */
+  const lastWords = new Set<Fiber.RuntimeFiber<void>>()
   let unanswered = 0
   let waiters: Array<() => void> = []
   const wake = (): void => {
@@ -72,10 +75,12 @@ export const make: Effect.Effect<RemoteWire> = Effect.gen(function* () {
     wake()
     receiver?.end(end)
   }
-  const stop = Effect.suspend(() => Fiber.interruptAll([...all])).pipe(
-    Effect.interruptible,
-    Effect.timeoutOption(CLOSE_MS),
-    Effect.asVoid
+  const interrupt = (fibers: Iterable<Fiber.RuntimeFiber<void>>): Effect.Effect<void> =>
+    Fiber.interruptAll([...fibers]).pipe(Effect.interruptible, Effect.timeoutOption(CLOSE_MS), Effect.asVoid)
+  // Last words are still on their way, such as that nobody waits for a call any more: they have a moment to arrive.
+  const stop = Effect.suspend(() => interrupt([...all].filter((fiber) => !lastWords.has(fiber)))).pipe(
+    Effect.zipRight(Effect.suspend(() => Effect.timeoutOption(Fiber.awaitAll([...lastWords]), LAST_WORDS_MS))),
+    Effect.zipRight(Effect.suspend(() => interrupt(all)))
   )
   const drop = (id: Id): void => {
     const fiber = byId.get(id)
@@ -110,9 +115,11 @@ export const make: Effect.Effect<RemoteWire> = Effect.gen(function* () {
       const fiber = fork(Effect.interruptible(work))
       all.add(fiber)
       if (id !== undefined) byId.set(id, fiber)
+      else lastWords.add(fiber)
       fiber.addObserver(() => {
         all.delete(fiber)
         if (id === undefined) {
+          lastWords.delete(fiber)
           unanswered -= 1
           wake()
         } else if (byId.get(id) === fiber) byId.delete(id)

@@ -42,6 +42,8 @@ export interface RemotePlan {
   readonly transport: RemoteTransport
   /** The expanded URL. */
   readonly url: string
+  /** Scheme, host and port as they may be shown and recorded: variables by their names. */
+  readonly shown: string
   /** Headers of the entry with their values; names as written. */
   readonly headers: ReadonlyArray<{
     readonly name: string

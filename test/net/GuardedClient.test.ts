@@ -82,6 +82,17 @@ describe("one message", () => {
     }).pipe(Effect.provide(seen.layer))
   })
 
+  it.scopedLive("is shown and recorded under the name that it may be shown by", () => {
+    const seen = harness()
+    return Effect.gen(function* () {
+      const server = yield* serveHttp((_request, response) => response.end("{}"))
+      const client = yield* openClient(server.port, { shown: "https://${TENANT}.test" })
+      yield* Effect.flatMap(client.send(post(server.port)), (response) => response.text(LIMIT))
+      assert.notInclude(JSON.stringify([seen.records, seen.shown]), HOST)
+      assert.strictEqual(seen.shown[0]?.destination, "https://${TENANT}.test")
+    }).pipe(Effect.provide(seen.layer))
+  })
+
   it.scopedLive("is not resolved when the audit log cannot take its record", () => {
     const seen = harness({ writable: false })
     return Effect.gen(function* () {

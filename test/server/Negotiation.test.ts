@@ -221,6 +221,37 @@ describe("finding out what a server speaks", () => {
     }).pipe(withFakes({ servers: { a: server } }), Effect.provide(EraStore.layerMemory(known)))
   })
 
+  it.effect("forgets a verdict that a failed start relied on, so that the next one asks", () => {
+    const known = new Map<string, EraStore.Era>()
+    const box = { server: fakeServer() }
+    const start = Effect.flatMap(Registry, (registry) => registry.activate("a"))
+    // Each run of sigil is a runtime of its own; what it knows beyond that is in the store.
+    const run = <A, E>(effect: Effect.Effect<A, E, Registry>) =>
+      effect.pipe(
+        withFakes({ servers: { a: (link) => box.server(link) } }),
+        Effect.provide(EraStore.layerMemory(known))
+      )
+    /** Modern, and gone at the sight of a handshake. */
+    const modernOnly: MemoryServer = (link) => {
+      const made = statelessServer({ tools: [tool("t")] })(link)
+      return {
+        receive: (line) => {
+          // The host's own output.
+          if ((JSON.parse(line) as Received).method === "initialize") link.end("It knows no handshake.")
+          else made.receive(line)
+        }
+      }
+    }
+    return Effect.gen(function* () {
+      yield* run(start)
+      assert.deepEqual([...known.values()], ["handshake"])
+      box.server = modernOnly
+      assert.equal((yield* run(Effect.flip(start))).code, "SIGIL_START_FAILED")
+      assert.equal(known.size, 0)
+      assert.equal((yield* run(start)).revision.era, "stateless")
+    })
+  })
+
   it.effect("corrects the version once, and never falls back on a modern refusal", () => {
     const received: Array<Received> = []
     const refuse = (supported: ReadonlyArray<string>, times: number) => {

@@ -12,6 +12,7 @@ import { defaultSettings, type Settings } from "../../src/config/Settings.ts"
 import { checkServer } from "../../src/doctor/ServerCheck.ts"
 import * as Library from "../../src/runtime/Library.ts"
 import { Admission, type Verdict } from "../../src/server/Admission.ts"
+import { secretsOf } from "../../src/server/ChildEnvironment.ts"
 import { ClientFeatures } from "../../src/server/ClientFeatures.ts"
 import type { RemoteEntry } from "../../src/server/DynamicServers.ts"
 import { Registry } from "../../src/server/Registry.ts"
@@ -343,6 +344,7 @@ describe("the address of a remote server", () => {
         _tag: "remote",
         transport: "ws",
         url: "ws://127.0.0.1:4000/x?y=1",
+        shown: "ws://127.0.0.1:4000",
         headers: [],
         rules: {
           allowedPrivateHosts: ["127.0.0.1"],
@@ -389,14 +391,15 @@ describe("the address of a remote server", () => {
     ["any header from a variable", { envHeaders: { "X-Tenant": "TOKEN" } }],
     ["a template in a header", { headers: { "X-Tenant": "${TOKEN}" } }],
     ["a literal under a sensitive name", { headers: { "X-Service-Credential": "abc" } }],
-    ["a token in the URL", { url: "http://127.0.0.1/mcp?key=${TOKEN}" }]
+    ["a token in the URL", { url: "http://127.0.0.1/mcp?key=${TOKEN}" }],
+    ["any variable behind host and port", { url: "http://127.0.0.1/${TENANT}/mcp" }]
   ]
   for (const [what, endpoint] of credentials)
     it.effect(`never takes ${what} without encryption, not even on this machine`, () =>
       Effect.gen(function* () {
         const { code, fix, gate, reason, text } = yield* refused(
           { url: "http://127.0.0.1/mcp", ...endpoint },
-          { variables: { TOKEN } }
+          { variables: { TOKEN, TENANT: TOKEN } }
         )
         assert.deepEqual([gate, code, reason], ["executable", "SIGIL_CONFIG_INVALID", "configuration_invalid"])
         assert.notInclude(`${text}${fix}`, TOKEN)
@@ -409,6 +412,17 @@ describe("the address of a remote server", () => {
       assert.deepEqual([refusal.gate, refusal.code], ["executable", "SIGIL_NETWORK_REFUSED"])
       assert.include(refusal.fix, 'allowed_private_hosts = ["localhost"]')
       assert.include(refusal.fix, "allowed_private_cidrs")
+    })
+  )
+
+  it.effect("is shown without what variables put into its host, whatever letters it is written in", () =>
+    Effect.gen(function* () {
+      const variables = { TENANT: "Lower-Sekret-0123456789" }
+      const { declaration, plan } = yield* admitted({ url: "https://${TENANT}.example.test/mcp" }, { variables })
+      assert.equal(plan.url, "https://Lower-Sekret-0123456789.example.test/mcp")
+      assert.equal(plan.shown, "https://${TENANT}.example.test")
+      const hidden = secretsOf(declaration, { get: (name) => (name === "TENANT" ? variables.TENANT : undefined) })
+      assert.deepEqual(hidden, ["Lower-Sekret-0123456789", "lower-sekret-0123456789"])
     })
   )
 

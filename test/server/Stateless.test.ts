@@ -112,6 +112,23 @@ describe("a call in rounds", () => {
     )
   })
 
+  it.effect("keeps the deadline of the whole, pauses of sigil's own included, and says it", () =>
+    Effect.gen(function* () {
+      const pipeline = yield* Pipeline
+      const fiber = yield* Effect.fork(
+        Effect.flip(pipeline.call(caller(), { server: "a", tool: "t", args: {}, timeoutMs: 1_000 }))
+      )
+      for (let turn = 0; turn < 10; turn += 1) {
+        yield* settle
+        yield* TestClock.adjust(100)
+      }
+      yield* settle
+      const error = yield* Fiber.join(fiber)
+      assert.equal(error.code, "SIGIL_CALL_TIMEOUT")
+      assert.include(error.text, "1000 ms")
+    }).pipe(modern({ methods: { "tools/call": () => asks(undefined, "wait") } }))
+  )
+
   const broken: ReadonlyArray<readonly [what: string, result: JsonObject, reason: string]> = [
     ["neither inputs nor a state", asks(undefined), "invalid_input_request"],
     ["a state that is no text", { ...asks({ who: form }), requestState: 5 }, "invalid_input_request"],
@@ -227,7 +244,8 @@ describe("a task", () => {
     ["cancelled", task("cancelled"), "SIGIL_CALL_CANCELLED", "task_cancelled"],
     ["completed without a result", task("completed"), "SIGIL_PROTOCOL_FAULT", "invalid_task"],
     ["in no known state", task("pondering"), "SIGIL_PROTOCOL_FAULT", "invalid_task"],
-    ["no task any more", {}, "SIGIL_PROTOCOL_FAULT", "invalid_task"]
+    ["no task any more", {}, "SIGIL_PROTOCOL_FAULT", "invalid_task"],
+    ["another one", { ...task("working"), taskId: "job-2" }, "SIGIL_PROTOCOL_FAULT", "invalid_task"]
   ]
   for (const [what, state, code, reason] of ends)
     it.effect(`that is ${what} fails its call`, () =>

@@ -12,6 +12,7 @@ const plan: RemotePlan = {
   _tag: "remote",
   transport: "streamable_http",
   url: "https://mcp.example.com/mcp",
+  shown: "http://127.0.0.1:1",
   headers: [],
   rules: { allowedPrivateHosts: [], allowedPrivateCidrs: [], blockedDomains: [], allowedDomains: [] },
   proxyMode: "direct",

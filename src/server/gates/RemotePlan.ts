@@ -13,7 +13,7 @@ import { loopbackHost } from "../../config/LoopbackAccess.ts"
 import type { RemoteEndpoint, ServerDeclaration } from "../../config/ServerDeclaration.ts"
 import type { HostEnvironment } from "../../platform/HostEnvironment.ts"
 import type { RemotePlan } from "../../transport/Transport.ts"
-import { looksSecret } from "../ChildEnvironment.ts"
+import { isPublic, looksSecret } from "../ChildEnvironment.ts"
 import { external } from "../ProcessCoverage.ts"
 import { AdmissionError } from "../ServerError.ts"
 import { known, located, type State } from "./Gate.ts"
@@ -50,7 +50,7 @@ export const remotePlan = (
         })
       const secure = endpoint.transport === "ws" ? "wss" : "https"
       const credentials = headers.filter(({ credential }) => credential)
-      const inUrl = variablesOf(declaration).find(({ field, name }) => field === "url" && looksSecret(name))
+      const inUrl = variableInUrl(declaration)
       if (credentials.length > 0 || inUrl !== undefined)
         return yield* refuse(
           "SIGIL_CONFIG_INVALID",
@@ -91,6 +91,7 @@ export const remotePlan = (
       _tag: "remote",
       transport: endpoint.transport,
       url: endpoint.url,
+      shown: addressOf(declaration, url),
       headers,
       rules,
       proxyMode: web.proxyMode,
@@ -101,6 +102,22 @@ export const remotePlan = (
       headers.length === 0 ? "" : `, with the headers ${namesOf(headers)}`
     }`
   })
+
+/**
+ * The variable of a URL whose value may be a credential: one that is named like it, or any behind host and port, where
+ * tokens are put. What is public by its name is none.
+ */
+const variableInUrl = (declaration: ServerDeclaration): { readonly name: string } | undefined => {
+  if (declaration.endpoint._tag !== "remote") return undefined
+  const authority = /^[a-z]+:\/\/(?:\$\{[^}]*\}|[^/?#])*/i.exec(declaration.endpoint.url)?.[0] ?? ""
+  const behind = { ...declaration.endpoint, url: declaration.endpoint.url.slice(authority.length) }
+  const inPath = variablesOf({ ...declaration, endpoint: behind })
+  const used = variablesOf(declaration).filter(({ field }) => field === "url")
+  return used.find(
+    ({ name }) =>
+      looksSecret(name) || (inPath.some((use) => use.field === "url" && use.name === name) && !isPublic(name, "", []))
+  )
+}
 
 /** Scheme, host and port for people. A variable may have brought a secret, so its name stands for it. */
 const addressOf = (declaration: ServerDeclaration, url: URL): string => {
