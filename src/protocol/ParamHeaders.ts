@@ -89,6 +89,21 @@ export const encodeHeaderValue = (text: string): string =>
     ? text
     : `=?base64?${Buffer.from(text).toString("base64")}?=`
 
+/** The value at a path of the arguments; `undefined` where there is none. */
+const valueAt = (args: JsonObject, path: ReadonlyArray<string>): Json | undefined => {
+  let value: Json | undefined = args
+  for (const key of path) value = isJsonObject(value) ? own(value, key) : undefined
+  return value
+}
+
+/** The arguments that cannot travel in a header: integers beyond what every reader of it counts exactly. */
+export const unsendable = (annotated: ReadonlyArray<ParamHeader>, args: JsonObject): ReadonlyArray<ParamHeader> =>
+  annotated.filter(({ path }) => {
+    const value = valueAt(args, path)
+    if (typeof value === "number") return !Number.isSafeInteger(value)
+    return typeof value === "object" && value !== null && "isLosslessNumber" in value
+  })
+
 /** The headers of one call's arguments; absent and null arguments have none. */
 export const paramHeaderValues = (
   annotated: ReadonlyArray<ParamHeader>,
@@ -96,8 +111,7 @@ export const paramHeaderValues = (
 ): { readonly [name: string]: string } => {
   const headers: { [name: string]: string } = {}
   for (const { header, path } of annotated) {
-    let value: Json | undefined = args
-    for (const key of path) value = isJsonObject(value) ? own(value, key) : undefined
+    const value = valueAt(args, path)
     if (value === undefined || value === null) continue
     if (typeof value === "string") headers[header] = encodeHeaderValue(value)
     else if (typeof value === "number" || typeof value === "boolean") headers[header] = String(value)

@@ -334,10 +334,19 @@ const noMutual = ({ declaration, redact }: Facts, versions: ReadonlyArray<unknow
     .filter((version) => typeof version === "string")
     .slice(0, 8)
     .map((version) => cut(redact(version), 32))
+  const handshake = Revisions.revisions.find(({ era, version }) => era === "handshake" && versions.includes(version))
   return new StartError({
     code: "SIGIL_PROTOCOL_FAULT",
     reason: "unsupported_protocol_version",
-    text: `The server '${declaration.name}' speaks ${shown.length === 0 ? "no version that it names" : shown.join(", ")}; sigil speaks ${Revisions.versionsText}.`,
+    ...(handshake === undefined
+      ? {}
+      : {
+          fix: `Set protocol = "${handshake.version}" in the entry of '${declaration.name}', so that it is asked for a handshake.`
+        }),
+    text:
+      handshake !== undefined
+        ? `The server '${declaration.name}' refuses revision ${Revisions.stateless.version} and names ${shown.join(", ")}, which begin with a handshake.`
+        : `The server '${declaration.name}' speaks ${shown.length === 0 ? "no version that it names" : shown.join(", ")}; sigil speaks ${Revisions.versionsText}.`,
     where: { server: declaration.name, operation: "server/discover", field: "supportedVersions" }
   })
 }

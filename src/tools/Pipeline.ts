@@ -31,6 +31,7 @@ import { type CallRecord, CallRecords, endOf } from "./CallRecords.ts"
 import { CallRefused } from "./CallRefused.ts"
 import { hideIn, hideRefused } from "./HideSecrets.ts"
 import { Gates, type Subject } from "./Gates.ts"
+import { unsendable } from "../protocol/ParamHeaders.ts"
 import { withoutNulls } from "./NullArguments.ts"
 import { isForgotten, remoteOptions } from "./RemoteCall.ts"
 import type { Validator } from "./SchemaValidator.ts"
@@ -198,6 +199,12 @@ const make = Effect.gen(function* () {
       const validator =
         prepare(generation).validators.get(`input\0${tool.name}`) ??
         (yield* validatorOf(generation, tool, "input", tool.inputSchema))
+      const far = unsendable(tool.headers, args).map(({ path }) => ({
+        path: `/${path.join("/")}`,
+        expectation: "an integer of at most 2^53 - 1, because it travels in a header",
+        keyword: "x-mcp-header"
+      }))
+      if (far.length > 0) return yield* CallRefused.misfit(tool, far)
       const problems = validator.validate(args)
       if (problems.length === 0) return args
       const given = withoutNulls(tool.inputSchema, args, problems)
@@ -364,6 +371,7 @@ const make = Effect.gen(function* () {
     const validator = validators.get(`input\0${tool.name}`)
     if (validator === undefined || deeperThan(request.args, MAX_NESTING)) return undefined
     if (validator.validate(request.args).length > 0) return undefined
+    if (tool.headers.length > 0 && unsendable(tool.headers, request.args).length > 0) return undefined
     if (gates.decide(caller, subjectOf(tool), generation, request.args).decision !== "allow") return undefined
     return gates.isClean(generation, request.args) ? tool : undefined
   }

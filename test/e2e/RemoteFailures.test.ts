@@ -128,6 +128,40 @@ describe("a remote server that", () => {
     assert.deepEqual([code, stdout.trim(), asked], [0, "back again", 4])
   })
 
+  it("keeps a call waiting is told that nobody waits any more, before its session is ended", async () => {
+    const seen: Array<string> = []
+    server = http.createServer((request, response) => {
+      if (request.method === "DELETE") seen.push("DELETE")
+      if (request.method !== "POST") return response.writeHead(request.method === "DELETE" ? 200 : 405).end()
+      let body = ""
+      request.on("data", (part: Buffer) => (body += part.toString()))
+      return request.on("end", () => {
+        const { id, method } = JSON.parse(body)
+        seen.push(method)
+        if (id === undefined) return response.writeHead(202).end()
+        if (method === "tools/call") return undefined
+        if (method === "server/discover") return response.writeHead(400).end()
+        const result =
+          method === "initialize"
+            ? {
+                protocolVersion: "2025-11-25",
+                capabilities: { tools: {} },
+                serverInfo: { name: "slow", version: "1" }
+              }
+            : { tools: [{ name: "x", inputSchema: { type: "object" } }] }
+        response.writeHead(200, { "content-type": "application/json", "mcp-session-id": "s1" })
+        return response.end(JSON.stringify({ jsonrpc: "2.0", id, result }))
+      })
+    })
+    await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve))
+    // A listening TCP server has an address with a port.
+    declared(`http://localhost:${(server.address() as AddressInfo).port}/mcp`)
+    const { code, stderr } = await sigil("mcp", "call", "r", "x", "--yes", "--timeout", "1")
+    assert.equal(code, 3)
+    assert.include(stderr, "SIGIL_CALL_TIMEOUT")
+    assert.deepEqual(seen.slice(-3), ["tools/call", "notifications/cancelled", "DELETE"])
+  })
+
   it("does not listen is told with what to check", async () => {
     const url = await refusing(200)
     await new Promise((resolve) => server?.close(resolve))

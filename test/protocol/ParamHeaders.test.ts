@@ -2,11 +2,13 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import type { Json, JsonObject } from "../../src/base/Json.ts"
+import { parse } from "../../src/protocol/Codec.ts"
 import {
   encodeHeaderValue,
   isAnnotationFault,
   paramHeadersOf,
-  paramHeaderValues
+  paramHeaderValues,
+  unsendable
 } from "../../src/protocol/ParamHeaders.ts"
 
 const decode = (value: string): string => {
@@ -84,4 +86,20 @@ describe("annotations", () => {
     assert.deepEqual(paramHeaderValues(found, { region: null, deep: 5 }), {})
     assert.deepEqual(paramHeaderValues(found, {}), {})
   })
+})
+
+describe("an integer that no header holds exactly", () => {
+  const annotated = [{ path: ["n"], header: "mcp-param-n" }]
+  for (const [text, fits] of [
+    ["9007199254740991", true],
+    ["-9007199254740991", true],
+    ["9007199254740993", false],
+    ["1e400", false],
+    ["0.5", false]
+  ] as const)
+    it(`${text} ${fits ? "is" : "is not"} sent`, () => {
+      // An object: the text says so.
+      const args = parse(`{"n": ${text}}`) as JsonObject
+      assert.equal(unsendable(annotated, args).length, fits ? 0 : 1)
+    })
 })

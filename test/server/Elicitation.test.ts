@@ -200,6 +200,19 @@ describe("there is no answer", () => {
       const fault = yield* faultOf(answer(named, { form: () => Effect.die(`broken ${SECRET}`) }))
       assert.deepInclude(fault, { _tag: "Rejected", code: -32000 })
       assert.notInclude(stringify(fault), SECRET)
+      // Programs need not be checked by a compiler.
+      const careless: ReadonlyArray<() => unknown> = [
+        () => {
+          throw new Error("broken before its first effect")
+        },
+        () => Effect.void,
+        () => Effect.succeed({ action: "perhaps" }),
+        () => Effect.succeed({ action: "accept", content: "Ada" })
+      ]
+      for (const form of careless) {
+        const given = yield* faultOf(answer(named, { form: form as Elicitor["form"] }))
+        assert.deepInclude(given, { _tag: "Rejected", code: -32000 })
+      }
     })
   )
 
