@@ -7,16 +7,15 @@
  */
 import * as Effect from "effect/Effect"
 import type * as undici from "undici"
-import { KIB, SECOND_MS } from "../base/Units.ts"
+import { SECOND_MS } from "../base/Units.ts"
 import type { Dialled } from "./Dial.ts"
+import { type AwaitAnswer, dropInterim, MAX_RESPONSE_HEADER_BYTES } from "./InterimAnswers.ts"
 import type { NetError } from "./NetError.ts"
 
 /** How long an unused connection is kept. */
 export const IDLE_MS = 30 * SECOND_MS
 /** Idle connections kept at most; more are closed when their message is done. */
 export const MAX_IDLE = 16
-/** Bytes of the headers of an answer (R section 8.4). */
-export const MAX_RESPONSE_HEADER_BYTES = 32 * KIB
 
 /** The socket ended before the message was written to it. An `Error`, because undici passes nothing else on. */
 export class ConnectionGone extends Error {
@@ -27,6 +26,8 @@ export class ConnectionGone extends Error {
 export interface Kept {
   readonly client: undici.Client
   readonly pinned: string
+  /** To be called before a message is written. */
+  readonly awaitAnswer: AwaitAnswer
 }
 
 /** The connections of one client. */
@@ -81,7 +82,7 @@ export const makeConnections = (
       headersTimeout: 0,
       bodyTimeout: 0
     })
-    const kept: Kept = { client, pinned }
+    const kept: Kept = { client, pinned, awaitAnswer: dropInterim(socket) }
     socket.once("close", () => drop(kept, new ConnectionGone("closed")))
     if (current !== pinned) for (const old of idle) drop(old, new ConnectionGone("moved"))
     current = pinned

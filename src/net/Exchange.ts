@@ -7,13 +7,12 @@
 import * as Effect from "effect/Effect"
 import type { Dispatcher } from "undici"
 import { doubled } from "./ClientHeaders.ts"
-import { ConnectionGone, type Connections, type Kept, MAX_RESPONSE_HEADER_BYTES } from "./Connections.ts"
+import { ConnectionGone, type Connections, type Kept } from "./Connections.ts"
 import { type BodyReader, type HttpResponse, makeResponse } from "./HttpResponse.ts"
+import { headTooLarge } from "./InterimAnswers.ts"
 import { MIB } from "../base/Units.ts"
 import { errorCodeOf, maybeSent, type NetError, notSent } from "./NetError.ts"
 
-/** Interim answers (1xx) before the answer itself. */
-const MAX_INTERIM = 8
 /** Bytes of a body that may come before somebody reads it, which is a moment later (spec section 6: 8 MiB a body). */
 const MAX_HELD_BYTES = 8 * MIB
 
@@ -42,12 +41,7 @@ export const redirectFault = (status: number, location: string | undefined, base
 /** What ended a connection, in our words. */
 const faultOf = (error: unknown, host: string, started: boolean): NetError => {
   const code = errorCodeOf(error)
-  if (code === "UND_ERR_HEADERS_OVERFLOW")
-    return maybeSent(
-      "SIGIL_LIMIT_EXCEEDED",
-      "headers_too_large",
-      `The server answered with headers of more than ${MAX_RESPONSE_HEADER_BYTES} bytes.`
-    )
+  if (code === "UND_ERR_HEADERS_OVERFLOW") return headTooLarge()
   // The parser's word for a body of chunks that was cut: no invalid HTTP, but a lost connection.
   const cut = error instanceof Error && error.message.includes("(Invalid EOF state)")
   const invalid =
@@ -109,7 +103,6 @@ const makeHandler = (
   let started = false
   let answered = false
   let over = false
-  let interim = 0
   let reader: BodyReader | undefined
   let failed: NetError | undefined
   /** What came before there was a reader. undici's own pause is of no use: a reset meanwhile is an uncaught exception. */
@@ -137,17 +130,17 @@ const makeHandler = (
     stop()
     if (first) answer(Effect.fail(error))
   }
+  kept.awaitAnswer(reject)
   return {
     onRequestStart: () => {
       started = true
     },
     onResponseStart: (_controller, status, headers) => {
-      if (status < 200) {
-        interim += 1
-        if (interim > MAX_INTERIM)
-          reject(maybeSent("SIGIL_PROTOCOL_FAULT", "invalid_http", "The server sent interim answers without end."))
-        return
-      }
+      // Interim answers do not come this far; what is left is the switch to a protocol that nobody asked for.
+      if (status < 200)
+        return reject(
+          maybeSent("SIGIL_PROTOCOL_FAULT", "invalid_http", "The server answered with a switch of protocols.", status)
+        )
       const double = doubled(headers)
       if (double !== undefined)
         return reject(

@@ -7,9 +7,9 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { RawData, WebSocket } from "ws"
 import { MIB } from "../base/Units.ts"
-import { MAX_RESPONSE_HEADER_BYTES } from "./Connections.ts"
 import type { Dialled } from "./Dial.ts"
 import { redirectFault } from "./Exchange.ts"
+import { MAX_RESPONSE_HEADER_BYTES } from "./InterimAnswers.ts"
 import { errorCodeOf, maybeSent, type NetError, notSent } from "./NetError.ts"
 
 /** Bytes of one frame, the limit of a message on every transport. */

@@ -199,6 +199,60 @@ describe("the head of an answer", () => {
   })
 })
 
+describe("interim answers", () => {
+  const whole = `${HEAD}content-length: 18\r\n\r\nHTTP/1.1 100 whole`
+  const interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.0 199 X\r\n\r\n"
+  for (const [name, talk] of [
+    ["at once with it", (socket: net.Socket) => void socket.write(interim + whole)],
+    [
+      "byte for byte",
+      (socket: net.Socket) => {
+        socket.setNoDelay(true)
+        const [first = "", ...rest] = interim + whole
+        // The next byte leaves when the one before has.
+        const next = (byte: string): void =>
+          void socket.write(byte, () => {
+            const then = rest.shift()
+            if (then !== undefined) setImmediate(next, then)
+          })
+        next(first)
+      }
+    ]
+  ] as const)
+    it.scopedLive(`before the answer are ignored (${name}), and the connection is used again`, () => {
+      const seen = harness()
+      return Effect.gen(function* () {
+        const server = yield* serveRaw(talk)
+        const client = yield* openClient(server.port)
+        for (let index = 0; index < 2; index += 1) {
+          const response = yield* client.send(post(server.port))
+          assert.strictEqual(yield* response.text(KIB), "HTTP/1.1 100 whole")
+        }
+        assert.strictEqual(server.connections, 1)
+      }).pipe(Effect.provide(seen.layer))
+    })
+
+  for (const [name, bytes, reason] of [
+    ["without end", "HTTP/1.1 100 Continue\r\n\r\n".repeat(9), "invalid_http"],
+    ["above 32 KiB", `HTTP/1.1 100 Continue\r\nx-flood: ${"a".repeat(40 * KIB)}`, "headers_too_large"],
+    ["that switch protocols", "HTTP/1.1 101 X\r\n\r\n", "invalid_http"]
+  ] as const)
+    it.scopedLive(`${name} are refused, and the connection closed`, () =>
+      Effect.gen(function* () {
+        const error = yield* failure((socket) => socket.write(bytes))
+        assert.strictEqual(error.reason, reason)
+        assert.strictEqual(error.delivered, "unknown")
+      })
+    )
+
+  it.scopedLive("that are cut leave a lost connection", () =>
+    Effect.gen(function* () {
+      const error = yield* failure((socket) => socket.end("HTTP/1.1 100 Continue\r\n\r\nHTTP/1."))
+      assert.strictEqual(error.reason, "connection_closed")
+    })
+  )
+})
+
 describe("the body of an answer", () => {
   it.scopedLive("without end is cut at the limit and the connection closed", () => {
     const seen = harness()

@@ -21,7 +21,7 @@ export const BOMB_BYTES = 64 * MIB
 /** Size of all headers of a flood. */
 export const FLOOD_BYTES = MIB
 /** Interim responses before an answer. */
-export const INTERIM = 20
+export const INTERIM = 3
 
 type Fault = (exchange: Exchange) => void
 

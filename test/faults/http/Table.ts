@@ -222,11 +222,11 @@ const lines: ReadonlyArray<Line> = [
   line("headers broken", always(fault)),
   line("two lengths", asked(fault)),
   line("not http", { ...always(fault), connect: fault }),
-  // RFC 9110 section 15.2 wants it ignored; the HTTP client ends the connection, as it does for an upgrade.
-  line("interim 100", always(lost)),
+  // RFC 9110 section 15.2: taken and ignored, a few of them.
+  line("interim 100", always(ok)),
   line("interim 103", always(ok)),
-  line("interim for ever", asked(lost), { ms: 50 }),
-  line("interim flood", asked(lost)),
+  line("interim for ever", asked(fault), { ms: 50 }),
+  line("interim flood", asked(fault)),
   line("switching protocols", asked(lost)),
 
   line("as a stream", asked(ok)),
