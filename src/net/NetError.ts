@@ -14,7 +14,9 @@ export class NetError extends Schema.TaggedError<NetError>("sigil/NetError")("Ne
   /** `no`: the message provably never arrived, so it may be sent again. `unknown`: it may have been processed. */
   delivered: Schema.Literal("no", "unknown"),
   /** HTTP status, where one came. */
-  status: Schema.optional(Schema.Number)
+  status: Schema.optional(Schema.Number),
+  /** `Retry-After` as it came with the status; what of it is believed is the caller's business. */
+  retryAfter: Schema.optional(Schema.String)
 }) {
   override get message(): string {
     return this.text

@@ -10,7 +10,7 @@ import { MIB } from "../base/Units.ts"
 import type { Dialled } from "./Dial.ts"
 import { redirectFault } from "./Exchange.ts"
 import { MAX_RESPONSE_HEADER_BYTES } from "./InterimAnswers.ts"
-import { errorCodeOf, maybeSent, type NetError, notSent } from "./NetError.ts"
+import { errorCodeOf, maybeSent, NetError, notSent } from "./NetError.ts"
 
 /** Bytes of one frame, the limit of a message on every transport. */
 export const MAX_FRAME_BYTES = 4 * MIB
@@ -40,6 +40,20 @@ const endFault = (code: number): NetError =>
 
 /** Why a server that selected no subprotocol although one was offered is not spoken to; RFC 6455 lets it. */
 export const NO_SUBPROTOCOL = "no_subprotocol"
+
+/** Why there is no WebSocket: the answer to the upgrade has another status than 101, which the failure holds. */
+export const UPGRADE_REFUSED = "upgrade_refused"
+
+const refusedFault = (status: number, retryAfter: string | undefined): NetError =>
+  new NetError({
+    code: "SIGIL_CONNECTION_LOST",
+    reason: UPGRADE_REFUSED,
+    text: `The server answered without opening a WebSocket (HTTP ${status}).`,
+    fix: "Check the URL of the entry and its transport: at this address the server may speak HTTP only.",
+    delivered: "unknown",
+    status,
+    ...(retryAfter === undefined ? {} : { retryAfter })
+  })
 
 const errorFault = (error: Error): NetError => {
   // The library gives this error no code.
@@ -136,12 +150,7 @@ const handshake = (
       failed(
         status >= 300 && status < 400
           ? redirectFault(status, response.headers.location, url.origin)
-          : maybeSent(
-              "SIGIL_CONNECTION_LOST",
-              "upgrade_refused",
-              `The server refused the WebSocket (status ${status}).`,
-              status
-            )
+          : refusedFault(status, response.headers["retry-after"])
       )
     })
     ws.once("open", () => {
