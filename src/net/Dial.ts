@@ -18,7 +18,8 @@ import { KIB } from "../base/Units.ts"
 import { classify } from "./AddressClass.ts"
 import { type Destination, judgeAddresses } from "./Destination.ts"
 import type { DestinationRules } from "./DestinationRules.ts"
-import { errorCodeOf, type NetError, notSent, refused } from "./NetError.ts"
+import { connectFault, proxyFault, slowFault, tlsFault, tunnelFault } from "./DialFault.ts"
+import { type NetError, notSent, refused } from "./NetError.ts"
 import type { Proxy, Route } from "./Proxy.ts"
 import type { Resolver } from "./Resolver.ts"
 
@@ -41,22 +42,6 @@ export interface DialPlan {
   readonly timeoutMs: number
   /** Certificates (PEM) that are trusted besides those that Node brings. */
   readonly trusted: ReadonlyArray<string>
-}
-
-const lost = (reason: string, host: string, why: string): NetError =>
-  notSent("SIGIL_CONNECTION_LOST", reason, `The connection to '${host}' could not be opened: ${why}.`)
-
-const systemTexts: { readonly [code: string]: string } = {
-  ECONNREFUSED: "nothing listens there (ECONNREFUSED)",
-  ETIMEDOUT: "nothing answered (ETIMEDOUT)",
-  EHOSTUNREACH: "the host cannot be reached (EHOSTUNREACH)",
-  ENETUNREACH: "the network cannot be reached (ENETUNREACH)",
-  ECONNRESET: "the other side closed it (ECONNRESET)"
-}
-
-const connectFault = (host: string, error: unknown): NetError => {
-  const code = errorCodeOf(error)
-  return lost(code === "ECONNREFUSED" ? "connection_refused" : "connect_failed", host, systemTexts[code] ?? code)
 }
 
 const lookupIn =
@@ -107,10 +92,11 @@ const connect = (host: string, port: number, addresses: ReadonlyArray<string>): 
 /** Speaks TLS on a socket; the certificate has to be the host's. */
 const secure = (
   socket: net.Socket,
-  host: string,
+  destination: Destination,
   trusted: ReadonlyArray<string>
 ): Effect.Effect<net.Socket, NetError> =>
   Effect.async((resume) => {
+    const { host } = destination
     const secured = tls.connect({
       socket,
       host,
@@ -123,9 +109,9 @@ const secure = (
     secured.on("error", ignore)
     const failed = (error: Error): void => {
       socket.destroy()
-      resume(Effect.fail(lost("tls_failed", host, `TLS failed (${errorCodeOf(error)})`)))
+      resume(Effect.fail(tlsFault(destination, error)))
     }
-    const closed = (): void => resume(Effect.fail(lost("tls_failed", host, "the other side closed it during TLS")))
+    const closed = (): void => resume(Effect.fail(tlsFault(destination)))
     secured.once("error", failed)
     secured.once("close", closed)
     secured.once("secureConnect", () => {
@@ -154,17 +140,18 @@ const tunnel = (proxy: Proxy, { host, port }: Destination): Effect.Effect<net.So
         ...(proxy.authorization === undefined ? {} : { "proxy-authorization": Redacted.value(proxy.authorization) })
       }
     })
-    const fail = (why: string): void => {
+    const fail = (error: NetError): void => {
       request.destroy()
-      resume(Effect.fail(lost("proxy_failed", host, `the proxy ${proxy.origin} ${why}`)))
+      resume(Effect.fail(error))
     }
-    request.on("error", (error) => fail(`failed (${errorCodeOf(error)})`))
-    request.on("response", (response) => fail(`answered with status ${response.statusCode ?? 0}`))
+    const answered = ({ statusCode = 0 }: http.IncomingMessage): void => fail(tunnelFault(proxy, host, statusCode))
+    request.on("error", (error) => fail(proxyFault(proxy, host, error)))
+    request.on("response", answered)
     request.on("connect", (response, socket: net.Socket, head) => {
       socket.on("error", ignore)
       if (response.statusCode !== 200) {
         socket.destroy()
-        return fail(`answered with status ${response.statusCode ?? 0}`)
+        return answered(response)
       }
       if (head.length > 0) socket.unshift(head)
       resume(Effect.succeed(socket))
@@ -191,19 +178,19 @@ const reach = (
 /** Opens a connection. Interruption and failure leave no socket behind. */
 export const dial = (resolver: Context.Tag.Service<Resolver>, plan: DialPlan): Effect.Effect<Dialled, NetError> =>
   Effect.suspend(() => {
-    const { destination, trusted, timeoutMs } = plan
+    const { destination, route, trusted, timeoutMs } = plan
     /** What was opened so far: between two steps nobody else knows of it. */
     let held: net.Socket | undefined
     return reach(resolver, plan).pipe(
       Effect.flatMap((dialled) => {
         held = dialled.socket
         return destination.encrypted
-          ? Effect.map(secure(dialled.socket, destination.host, trusted), (socket) => ({ ...dialled, socket }))
+          ? Effect.map(secure(dialled.socket, destination, trusted), (socket) => ({ ...dialled, socket }))
           : Effect.succeed(dialled)
       }),
       Effect.timeoutFail({
         duration: Duration.millis(timeoutMs),
-        onTimeout: () => lost("connect_timeout", destination.host, `nothing answered within ${timeoutMs} ms`)
+        onTimeout: () => slowFault(destination, route, held !== undefined, timeoutMs)
       }),
       Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => held?.destroy())))
     )

@@ -16,6 +16,8 @@ export const MAX_NO_PROXY_RULES = 256
 export interface Proxy {
   /** Its scheme, host and port; never its password. */
   readonly origin: string
+  /** The variable that names it, as it is spelled. */
+  readonly variable: string
   readonly host: string
   readonly port: number
   /** Whether the proxy itself is spoken to over TLS. */
@@ -86,6 +88,7 @@ export const routeOf = (
     _tag: "proxy_remote",
     proxy: {
       origin: url.origin,
+      variable: found.name,
       host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
       port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
       encrypted: secure,

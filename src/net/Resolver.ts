@@ -18,8 +18,14 @@ const unresolved = (host: string, code: string): NetError =>
   notSent(
     "SIGIL_CONNECTION_LOST",
     "name_not_resolved",
-    `The host name '${host}' could not be resolved (${code}).`,
-    "Check the name in the server's address and the connection to the network."
+    code === "ENOTFOUND"
+      ? `There is no host '${host}': its name could not be resolved (${code}).`
+      : code === "EAI_AGAIN"
+        ? `The host name '${host}' could not be resolved: the name service did not answer (${code}).`
+        : `The host name '${host}' could not be resolved (${code}).`,
+    code === "EAI_AGAIN"
+      ? "Check the connection to the network and its name service (DNS), then try again."
+      : "Check the host name in the URL of the server, and the connection to the network."
   )
 
 /** The system's resolver: hosts file, DNS and whatever else it is set up with. */

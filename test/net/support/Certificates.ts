@@ -13,13 +13,14 @@ const time = (at: Date): Buffer => der(0x18, Buffer.from(`${at.toISOString().rep
 const octets = (bytes: Uint8Array): Buffer => der(0x04, bytes)
 const yes = der(0x01, Buffer.from([0xff]))
 
-/** A self-signed certificate for `host` and its key, both PEM. It is its own authority. */
-export const certificateFor = (host: string): { readonly cert: string; readonly key: string } => {
+/** A self-signed certificate for `host` and its key, both PEM. It is its own authority. `days` shift its two days. */
+export const certificateFor = (host: string, days = 0): { readonly cert: string; readonly key: string } => {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
   const ecdsaSha256 = sequence(oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02))
   const name = sequence(der(0x31, sequence(oid(0x55, 0x04, 0x03), der(0x0c, Buffer.from(host)))))
   const day = 86_400_000
-  const validity = sequence(time(new Date(Date.now() - day)), time(new Date(Date.now() + day)))
+  const middle = Date.now() + days * day
+  const validity = sequence(time(new Date(middle - day)), time(new Date(middle + day)))
   const basicConstraints = sequence(oid(0x55, 0x1d, 0x13), yes, octets(sequence(yes)))
   const alternativeName = sequence(oid(0x55, 0x1d, 0x11), octets(sequence(der(0x82, Buffer.from(host)))))
   const body = sequence(
