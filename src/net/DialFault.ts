@@ -6,7 +6,7 @@
  * and variables, never a path, a password or what a certificate says.
  */
 import type { Destination } from "./Destination.ts"
-import { errorCodeOf, type NetError, notSent } from "./NetError.ts"
+import { errorCodeOf, type NetError, notSent, REFUSED } from "./NetError.ts"
 import type { Proxy, Route } from "./Proxy.ts"
 
 /** What happened, and what to do about it. */
@@ -31,7 +31,7 @@ const systemWords: { readonly [code: string]: Words } = {
 /** TCP did not come about: `connection_refused` where nothing listens, else `connect_failed`. */
 export const connectFault = (host: string, error: unknown): NetError => {
   const code = errorCodeOf(error)
-  const reason = code === "ECONNREFUSED" ? "connection_refused" : "connect_failed"
+  const reason = code === "ECONNREFUSED" ? REFUSED : "connect_failed"
   return lost(reason, host, systemWords[code] ?? [code, NETWORK])
 }
 

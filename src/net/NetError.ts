@@ -23,6 +23,9 @@ export class NetError extends Schema.TaggedError<NetError>("sigil/NetError")("Ne
   }
 }
 
+/** Why a dial failed: nothing listens at the place. */
+export const REFUSED = "connection_refused"
+
 /** A failure of which nothing arrived. */
 export const notSent = (code: Code, reason: string, text: string, fix?: string): NetError =>
   new NetError({ code, reason, text, fix, delivered: "no" })

@@ -13,7 +13,7 @@ import type * as Scope from "effect/Scope"
 import { KIB, MIB, SECOND_MS } from "../base/Units.ts"
 import type { Client } from "../net/GuardedClient.ts"
 import type { HttpResponse } from "../net/HttpResponse.ts"
-import type { NetError } from "../net/NetError.ts"
+import { type NetError, REFUSED } from "../net/NetError.ts"
 import { MAX_FRAME_BYTES } from "../protocol/Framing.ts"
 import type { Id } from "../protocol/JsonRpc.ts"
 import type { Revision } from "../protocol/Revision.ts"
@@ -38,6 +38,8 @@ const MIN_RETRY_MS = SECOND_MS / 4
 const MAX_RETRY_MS = 60 * SECOND_MS
 /** Attempts in a row that brought nothing, after which a stream is given up. */
 const MAX_FRUITLESS = 5
+/** Dials of a broken stream in a row that were refused, after which a request is given up: nobody is there any more. */
+const MAX_REFUSED = 3
 /** Requests of one server that are under way at a time; the others wait for their turn, inside their deadlines. */
 const MAX_REQUESTS = 64
 /** A stream that lived this long was worth its opening, whether anything came on it or not, ms. */
@@ -144,10 +146,10 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
         )
         .pipe(Effect.ensuring(Effect.sync(() => clearTimeout(over))))
     }
-    const delay = (read: Read, fruitless: number): Effect.Effect<void> => {
-      const own = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** fruitless) * (0.8 + 0.4 * jitter())
-      return Effect.sleep(Duration.millis(read.retryMs ?? own))
-    }
+    const ownDelay = (fruitless: number): Effect.Effect<void> =>
+      Effect.sleep(Duration.millis(Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** fruitless) * (0.8 + 0.4 * jitter())))
+    const delay = (read: Read, fruitless: number): Effect.Effect<void> =>
+      read.retryMs === undefined ? ownDelay(fruitless) : Effect.sleep(Duration.millis(read.retryMs))
 
     /** Attempts in a row that brought nothing, after one more of which `before` tells the events until then. */
     const fruitlessAfter = (read: Read, before: number, fruitless: number): number => {
@@ -158,12 +160,20 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
     }
 
     /** Takes a broken stream of a request up again, until its answer came or the server does not go on with it. */
-    const resume = (id: Id, read: Read, fruitless: number, cause: DeliveryFault): Effect.Effect<void> => {
+    const resume = (
+      id: Id,
+      read: Read,
+      fruitless: number,
+      cause: DeliveryFault,
+      refused: number = 0
+    ): Effect.Effect<void> => {
       if (!core.waits(id)) return Effect.void
-      if (read.lastEventId === undefined || !hasSession() || fruitless >= MAX_FRUITLESS)
+      if (read.lastEventId === undefined || !hasSession() || fruitless >= MAX_FRUITLESS || refused >= MAX_REFUSED)
         return Effect.sync(() => core.failed(id, cause))
       const before = read.events
-      return delay(read, fruitless).pipe(
+      // A wait that the server asked for is for its streams; where nothing listens it does not count.
+      const wait = refused === 0 ? delay(read, fruitless) : ownDelay(0)
+      return wait.pipe(
         Effect.zipRight(
           Effect.suspend(() =>
             client.send({
@@ -187,7 +197,15 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
         }),
         Effect.matchEffect({
           onSuccess: () => resume(id, read, fruitlessAfter(read, before, fruitless), cause),
-          onFailure: (error) => resume(id, read, fruitlessAfter(read, before, fruitless), RemoteWire.faultOf(error))
+          onFailure: (error) =>
+            resume(
+              id,
+              read,
+              fruitlessAfter(read, before, fruitless),
+              // What was not delivered is the question for the rest of the stream; the request itself was.
+              { ...RemoteWire.faultOf(error), delivered: "unknown" },
+              error.reason === REFUSED ? refused + 1 : 0
+            )
         })
       )
     }
