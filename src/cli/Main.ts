@@ -18,6 +18,7 @@ import { safe } from "../platform/DefectText.ts"
 import * as HostEnvironment from "../platform/HostEnvironment.ts"
 import { runMain } from "../platform/Main.ts"
 import * as Terminal from "../platform/Terminal.ts"
+import { fitting } from "./AnswersFix.ts"
 import * as Argv from "./Argv.ts"
 import { commands, groups } from "./Commands.ts"
 import { GlobalOptions, type Globals } from "./GlobalOptions.ts"
@@ -62,7 +63,12 @@ const run = ({
     const { parse } = yield* Effect.promise(() => import("./Parse.ts"))
     const input = yield* parse(command, given)
     const handler = yield* Effect.promise(command.load)
-    return yield* handler(input)
+    const { answers } = input.options
+    const answering = {
+      has: Object.hasOwn(command.shape.options, "answers"),
+      file: typeof answers === "string" ? answers : undefined
+    }
+    return yield* handler(input).pipe(Effect.mapError(fitting(answering)))
   })
 
 /** The log goes to stderr (Effect's own default is stdout), below warnings only with `--debug`. */
@@ -86,7 +92,7 @@ export const program = (
   Effect.gen(function* () {
     const { globals, request } = Argv.parse(argv, table)
     const terminal = yield* Terminal.Terminal
-    const output = Output.make(terminal, globals.json)
+    const { output, shared } = Output.sharing(terminal, globals.json)
     // Help and version are texts for people, with --json too.
     const plain = Output.make(terminal, false)
 
@@ -118,9 +124,12 @@ export const program = (
       ),
       Effect.ensuring(output.progress("")),
       Effect.provideService(Output.Output, output),
+      // Whatever else writes, such as disclosures and questions, never shares a line with the progress.
+      Effect.provideService(Terminal.Terminal, shared),
       Effect.provideService(GlobalOptions, globals),
       // What servers may ask back where a person sits; servers that list their tools by it list the same everywhere.
-      Effect.provideService(ClientFeatures, featuresOf(terminal)),
+      // Commands that call say themselves who answers (`Interaction.ts`); the others only look.
+      Effect.provideService(ClientFeatures, { ...featuresOf(terminal), looking: true }),
       Effect.provide(loggerLayer(output, globals))
     )
   })

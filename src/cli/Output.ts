@@ -50,16 +50,27 @@ export class Output extends Context.Tag("sigil/cli/Output")<
   }
 >() {}
 
-/** Output over a terminal. */
-export const make = (terminal: Context.Tag.Service<Terminal>, json: boolean): Context.Tag.Service<Output> => {
+/** Output over a terminal that nobody else writes to meanwhile. */
+export const make = (terminal: Context.Tag.Service<Terminal>, json: boolean): Context.Tag.Service<Output> =>
+  sharing(terminal, json).output
+
+/** Output over a terminal, and the same terminal for others: what they write begins on a line of its own too. */
+export const sharing = (
+  terminal: Context.Tag.Service<Terminal>,
+  json: boolean
+): { readonly output: Context.Tag.Service<Output>; readonly shared: Context.Tag.Service<Terminal> } => {
   let live = false
   let printed = false
 
-  const clear = Effect.suspend(() => {
-    if (!live) return Effect.void
+  /** What goes before the next text on stderr; one write with it, for the line may be drawn again between two. */
+  const erasing = (): string => {
+    if (!live) return ""
     live = false
-    return terminal.writeError(ERASE)
-  })
+    return ERASE
+  }
+  const clear = Effect.suspend(() => terminal.writeError(erasing()))
+  const writeError = (text: string): Effect.Effect<void> =>
+    Effect.suspend(() => (text === "" ? Effect.void : terminal.writeError(erasing() + text)))
   const toOut = (lines: ReadonlyArray<Line>, block = false): Effect.Effect<void> =>
     clear.pipe(
       Effect.zipRight(
@@ -69,11 +80,7 @@ export const make = (terminal: Context.Tag.Service<Terminal>, json: boolean): Co
       )
     )
   const toError = (lines: ReadonlyArray<Line>): Effect.Effect<void> =>
-    clear.pipe(
-      Effect.zipRight(
-        terminal.writeError(lines.map((line) => `${render(line, terminal.colour && terminal.stderrIsTty)}\n`).join(""))
-      )
-    )
+    writeError(lines.map((line) => `${render(line, terminal.colour && terminal.stderrIsTty)}\n`).join(""))
   const document = (value: unknown): Effect.Effect<void> =>
     Effect.suspend(() => {
       if (printed) return Effect.dieMessage("A command printed two documents.")
@@ -86,7 +93,7 @@ export const make = (terminal: Context.Tag.Service<Terminal>, json: boolean): Co
   const text = (lines: ReadonlyArray<Line>): Effect.Effect<void> =>
     json || lines.length === 0 ? Effect.void : toOut(lines)
 
-  return {
+  const output: Context.Tag.Service<Output> = {
     json,
     document: (_name, value) => (json ? document(value) : Effect.void),
     text,
@@ -108,6 +115,16 @@ export const make = (terminal: Context.Tag.Service<Terminal>, json: boolean): Co
         json && !printed ? document(FailureText.documentOf(failure)) : toError(FailureText.linesOf(failure))
       ).pipe(Effect.as(exitCodeOf(failure)))
   }
+  const shared: Context.Tag.Service<Terminal> = {
+    ...terminal,
+    get columns() {
+      return terminal.columns
+    },
+    write: (text) => Effect.zipRight(clear, terminal.write(text)),
+    writeError,
+    readLine: (prompt) => Effect.zipRight(clear, terminal.readLine(prompt))
+  }
+  return { output, shared }
 }
 
 /** A line that does not reach the terminal's last column, where some terminals wrap. */

@@ -31,9 +31,7 @@ export const checkServer = (entry: Entry, verdicts: ReadonlyArray<Verdict>): Rea
   const optional = !declaration.required || declaration.startup === "lazy"
   // A decision that somebody took or has yet to take is no breakage; a missing command matters as much as the server.
   const decided = gate === "approval" || gate === "enabled" || refusal.code === "SIGIL_DENIED"
-  // Whether somebody can answer is a matter of the run, not of the server.
-  const ofTheRun = refusal.code === "SIGIL_INPUT_REQUIRED"
-  const status = decided || ofTheRun || (gate === "executable" && optional) ? "warn" : "error"
+  const status = decided || (gate === "executable" && optional) ? "warn" : "error"
   return [
     {
       code: `mcp:${gate}`,

@@ -20,6 +20,8 @@ export interface Features {
   readonly forms: boolean
   /** Callers can open addresses; counts only with `[mcp] elicitation_url = true`. */
   readonly urls: boolean
+  /** Nothing is called in this run, so nobody needs to be there: servers that count on forms start without any. */
+  readonly looking?: boolean
   readonly sampling?: SamplingHandler
 }
 

@@ -10,11 +10,13 @@ import { commands, groups } from "../../src/cli/Commands.ts"
 import { attach, shapeOf } from "../../src/cli/CommandSpec.ts"
 import { GlobalOptions } from "../../src/cli/GlobalOptions.ts"
 import type { Handler } from "../../src/cli/Handler.ts"
+import { declaring, interactionOf } from "../../src/cli/Interaction.ts"
 import { program } from "../../src/cli/Main.ts"
 import { Output } from "../../src/cli/Output.ts"
 import { usage } from "../../src/cli/UsageError.ts"
 import * as HostEnvironment from "../../src/platform/HostEnvironment.ts"
 import { layer as secretsLayer, Secrets } from "../../src/policy/Secrets.ts"
+import { ClientFeatures } from "../../src/server/ClientFeatures.ts"
 import * as Terminal from "../../src/platform/Terminal.ts"
 
 const layers = (given: Parameters<typeof Terminal.layerTest>[0] = {}) =>
@@ -75,6 +77,43 @@ describe("Main", () => {
         })
       )
       assert.equal((yield* sigil("try", table)).stderr, "closed\n")
+    })
+  )
+
+  it.effect("gives handlers a terminal that clears the live line first", () =>
+    Effect.gen(function* () {
+      const table = trying(() =>
+        Effect.gen(function* () {
+          const terminal = yield* Terminal.Terminal
+          yield* Effect.flatMap(Output, (output) => output.progress("starting"))
+          yield* terminal.writeError("[disclosure]\n")
+          return 0
+        })
+      )
+      const { stderr } = yield* sigil("try", table, { tty: true })
+      assert.equal(stderr, "\r\u001b[2Kstarting\r\u001b[2K[disclosure]\n")
+    })
+  )
+
+  it.effect("declares that it only looks, unless a command says who answers", () =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const look = Effect.sync(() => undefined).pipe(
+        Effect.zipRight(ClientFeatures),
+        Effect.tap((features) => Effect.sync(() => seen.push(features)))
+      )
+      const table = trying(() =>
+        Effect.gen(function* () {
+          yield* look
+          yield* declaring(yield* interactionOf(undefined))(look)
+          return 0
+        })
+      )
+      yield* sigil("try", table)
+      assert.deepEqual(seen, [
+        { forms: false, urls: false, looking: true },
+        { forms: false, urls: false }
+      ])
     })
   )
 

@@ -119,6 +119,35 @@ describe("Output", () => {
     })
   )
 
+  it.effect("takes the live line away before others write to the terminal, in one write", () =>
+    Effect.gen(function* () {
+      const writes: Array<string> = []
+      const given = yield* Terminal.Terminal
+      const { output, shared } = Output.sharing(
+        {
+          ...given,
+          writeError: (text) =>
+            Effect.zipRight(
+              Effect.sync(() => writes.push(text)),
+              given.writeError(text)
+            )
+        },
+        true
+      )
+      const erase = "\r\u001b[2K"
+      yield* output.progress("starting")
+      yield* shared.writeError("[block]\n")
+      yield* shared.writeError("more\n")
+      assert.deepEqual(writes, [`${erase}starting`, `${erase}[block]\n`, "more\n"])
+      for (const other of [shared.write("text"), shared.readLine("name: ")]) {
+        yield* output.progress("starting")
+        writes.length = 0
+        yield* other
+        assert.deepEqual(writes[0], erase)
+      }
+    }).pipe(Effect.provide(Terminal.layerTest({ tty: true })))
+  )
+
   it.effect("clips tables on a terminal only", () =>
     Effect.gen(function* () {
       const act = (output: Output.Output["Type"]) => output.table(["NAME", "RUNS"], [["fs", "npx -y some-package"]])

@@ -64,9 +64,36 @@ for (const [name, start, version] of peers)
         "answers.json"
       ])
       assert.equal(asked.document.content[0]?.["text"], "hello Ada")
+      project.write("short.json", { name: 7 })
+      const short = await project.document("error", [
+        ...config,
+        "mcp",
+        "call",
+        "peer",
+        "ask",
+        "--answers",
+        "short.json"
+      ])
+      assert.deepEqual([short.code, short.document.error.code], [4, "SIGIL_INPUT_REQUIRED"])
+      assert.equal(short.document.error.fix, "Correct 'name' in short.json.")
       const alone = await project.run([...config, "mcp", "call", "peer", "ask"])
       assert.notEqual(alone.code, 0)
       assert.notInclude(alone.stdout, "hello")
+      // Commands that call nothing need nobody.
+      const list = await project.document("list", [...config, "mcp", "list", "--status"])
+      assert.equal(list.document.servers.find(({ name }) => name === "peer")?.state, "ready")
+      assert.equal((await project.run([...config, "mcp", "tools", "peer"])).code, 0)
+      assert.equal((await project.run([...config, "mcp", "prompts", "peer"])).code, 0)
+      assert.equal((await project.run([...config, "mcp", "complete", "peer", "prompt:greet", "name", "G"])).code, 0)
+      const doctor = await project.document("doctor", [...config, "doctor", "--probe"])
+      assert.deepEqual(
+        doctor.document.checks.filter(({ subject }) => subject === "peer").map(({ status }) => status),
+        ["ok", "ok"]
+      )
+      const explained = await project.document("explain", [...config, "mcp", "explain", "peer"])
+      assert.equal(explained.document.gates.find(({ verdict }) => verdict === "refuse")?.gate, "credential")
+      const logs = await project.run([...config, "mcp", "logs", "peer"])
+      assert.include(logs.stderr, "is remote")
     })
   })
 

@@ -44,6 +44,7 @@ interface Circumstances {
   readonly declaration?: Partial<ServerDeclaration>
   readonly approved?: boolean
   readonly forms?: boolean
+  readonly looking?: boolean
 }
 
 /** Admits and explains one remote server. */
@@ -63,7 +64,15 @@ const judged = (endpoint: Partial<RemoteEndpoint>, given: Circumstances = {}) =>
     return { verdicts, outcome: yield* Effect.either(admission.admit(entry, facts)) }
   }).pipe(
     Effect.provide(
-      layer(fake).pipe(Layer.provide(Layer.succeed(ClientFeatures, { forms: given.forms ?? false, urls: false })))
+      layer(fake).pipe(
+        Layer.provide(
+          Layer.succeed(ClientFeatures, {
+            forms: given.forms ?? false,
+            urls: false,
+            ...(given.looking === undefined ? {} : { looking: given.looking })
+          })
+        )
+      )
     )
   )
 }
@@ -463,6 +472,9 @@ describe("a remote server that may ask for input", () => {
       assert.match(fix ?? "", /--answers FILE.*terminal/)
     })
   )
+  it.effect("passes where nothing is called", () =>
+    Effect.asVoid(admitted({ clientCapabilities: ["elicitation"] }, { looking: true }))
+  )
   it.effect("passes where somebody can, and one that asks for roots only passes anywhere", () =>
     Effect.zipRight(
       admitted({ clientCapabilities: ["elicitation"] }, { forms: true }),
@@ -510,16 +522,16 @@ describe("a remote server that a program declares", () => {
 })
 
 describe("what doctor says of a remote server", () => {
-  it.effect("its transport and variables; forms are a matter of the run", () =>
+  it.effect("its transport and variables; forms are no matter of a run that only looks", () =>
     Effect.gen(function* () {
       const of = (endpoint: Partial<RemoteEndpoint>) =>
-        Effect.map(judged(endpoint, { variables: { TOKEN } }), ({ verdicts }) =>
+        Effect.map(judged(endpoint, { variables: { TOKEN }, looking: true }), ({ verdicts }) =>
           checkServer(declared("r", { endpoint: remote(endpoint) }), verdicts)
         )
       const [fine] = yield* of({ bearerTokenEnvVar: "TOKEN" })
       assert.match(fine?.message ?? "", /^transport=streamable_http, .*grants=TOKEN$/)
       const [forms] = yield* of({ clientCapabilities: ["elicitation"] })
-      assert.deepEqual([forms?.code, forms?.status], ["mcp:credential", "warn"])
+      assert.deepEqual([forms?.code, forms?.status], ["mcp:server", "ok"])
     })
   )
 })

@@ -1,10 +1,11 @@
-/** `sigil mcp explain`: each gate of admission with its verdict; starts nothing. */
+/** `sigil mcp explain`: each gate of admission with the verdict that a call would meet; starts nothing. */
 import * as Effect from "effect/Effect"
 import * as Declarations from "../../runtime/Declarations.ts"
 import { Admission } from "../../server/Admission.ts"
 import type { Input } from "../commands/McpExplain.ts"
 import { placeOf } from "../FailureText.ts"
 import type { Handler } from "../Handler.ts"
+import { declaring, interactionOf } from "../Interaction.ts"
 import { dim, green, red } from "../Markup.ts"
 import { Output } from "../Output.ts"
 import { rowOf, runtimeOptions, snapshot } from "../Session.ts"
@@ -48,5 +49,5 @@ export const handler: Handler<Input> = ({ args }) =>
       const fix = refused?.refusal?.fix
       if (fix !== undefined) yield* output.text(["", `fix: ${fix}`])
       return 0
-    }).pipe(Effect.provide(Declarations.layer(run)))
+    }).pipe(Effect.provide(Declarations.layer(run)), declaring(yield* interactionOf(undefined)))
   })
