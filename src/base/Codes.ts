@@ -153,7 +153,7 @@ export const catalogue = {
   SIGIL_PROTOCOL_FAULT: entry(
     3,
     "The server broke the Model Context Protocol; its connection was closed.",
-    "Report the fault to the author of the server."
+    "Check the URL or command of the entry; if they are right, report the fault to the author of the server."
   ),
   SIGIL_LIMIT_EXCEEDED: entry(
     3,
@@ -163,7 +163,7 @@ export const catalogue = {
   SIGIL_CONNECTION_LOST: entry(
     3,
     "The connection to the server ended while it was needed.",
-    "See the server's last words with 'sigil mcp logs' and its name."
+    "See the last words of a local server with 'sigil mcp logs NAME'; see whether a remote one can be reached."
   ),
   SIGIL_REDIRECT_REFUSED: entry(
     3,

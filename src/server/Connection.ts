@@ -95,7 +95,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
 
     const finish = (end: WireEnd, culprit?: string): void => {
       if (terminal !== undefined) return
-      terminal = culprit === undefined ? { end } : { end, culprit }
+      terminal = { end, remote: options.telemetry.transport === "tcp", ...(culprit === undefined ? {} : { culprit }) }
       const failed = terminal
       pending.clear(({ operation, settle }) => settle(Effect.fail(faultFor(server, failed, operation))))
       Deferred.unsafeDone(ended, Exit.succeed(failed))

@@ -11,6 +11,8 @@ import { ConnectionError } from "./ServerError.ts"
 /** Why a connection is over. */
 export interface Terminal {
   readonly end: WireEnd
+  /** Whether the server runs somewhere else, so that nothing of its stderr is here. */
+  readonly remote?: boolean
   /** The operation that ended it, when one did. */
   readonly culprit?: string
 }
@@ -67,13 +69,15 @@ export const downFor = (server: string, terminal: Terminal): ConnectionError => 
 export const faultFor = (server: string, terminal: Terminal, operation: string): ConnectionError => {
   const { end, culprit } = terminal
   const by = culprit === undefined || culprit === operation ? "" : ` The call that ended it was '${culprit}'.`
+  const fix =
+    terminal.remote === true
+      ? "See whether the server runs and can be reached, then call again."
+      : `See its last words with 'sigil mcp logs ${server}'.`
   return new ConnectionError({
     code: codeOf(end),
     reason: end.reason,
     text: `'${operation}' on server '${server}' failed: ${end.text}${by}`,
-    ...(codeOf(end) === "SIGIL_CONNECTION_LOST" && end.reason !== "closed" && end.reason !== "retired"
-      ? { fix: `See its last words with 'sigil mcp logs ${server}'.` }
-      : {}),
+    ...(codeOf(end) === "SIGIL_CONNECTION_LOST" && end.reason !== "closed" && end.reason !== "retired" ? { fix } : {}),
     where: { server, operation },
     details: detailsOf(end)
   })

@@ -4,6 +4,7 @@ import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as path from "node:path"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { WebSocketServer } from "ws"
 import { makeProject } from "../support/Command.ts"
 
 let project: ReturnType<typeof makeProject>
@@ -172,4 +173,39 @@ describe("a remote server that", () => {
     assert.include(stderr, "nothing listens there")
     assert.include(stderr, "whether the URL of 'r' is right")
   })
+})
+
+it("a remote server that is lost in a call has no log to be looked at", async () => {
+  const peer = new WebSocketServer({ host: "127.0.0.1", port: 0 })
+  peer.on("connection", (socket) =>
+    socket.on("message", (data: Buffer) => {
+      const { id, method } = JSON.parse(data.toString("utf8"))
+      const say = (result: object): void => socket.send(JSON.stringify({ jsonrpc: "2.0", id, result }))
+      const info = { capabilities: { tools: {} }, serverInfo: { name: "ws", version: "1" } }
+      if (method === "initialize") say({ protocolVersion: "2025-06-18", ...info })
+      else if (method === "tools/list") say({ tools: [{ name: "t", inputSchema: { type: "object" } }] })
+      else if (method === "tools/call") socket.terminate()
+    })
+  )
+  try {
+    await new Promise((resolve) => peer.once("listening", resolve))
+    // A listening TCP server has an address with a port.
+    const url = `ws://localhost:${(peer.address() as AddressInfo).port}/`
+    declared("http://localhost:1/")
+    const entry = { url, protocol: "2025-06-18", trust: { approval_default: "allow" } }
+    const { code, document } = await project.document("error", [
+      "--mcp-config",
+      JSON.stringify({ mcpServers: { far: entry } }),
+      "mcp",
+      "call",
+      "far",
+      "t"
+    ])
+    assert.deepEqual([code, document.error.code], [3, "SIGIL_CONNECTION_LOST"], document.error.message)
+    assert.notInclude(document.error.fix, "mcp logs")
+    assert.include(document.error.fix, "can be reached")
+  } finally {
+    for (const socket of peer.clients) socket.terminate()
+    await new Promise((resolve) => peer.close(resolve))
+  }
 })

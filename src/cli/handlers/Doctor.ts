@@ -50,7 +50,12 @@ const gather = Effect.gen(function* () {
 })
 
 /** What one attempt to connect came to. */
-const probed = (subject: string, attempt: Attempt, now: ServerStatus, totalMs: number): Finding => {
+const probed = (
+  { name: subject, remote }: { readonly name: string; readonly remote: boolean },
+  attempt: Attempt,
+  now: ServerStatus,
+  totalMs: number
+): Finding => {
   const failed = (failure: ActivationError | undefined): Finding => ({
     code: "mcp:probe",
     subject,
@@ -75,7 +80,8 @@ const probed = (subject: string, attempt: Attempt, now: ServerStatus, totalMs: n
       subject,
       status: "error",
       message: attempt.text,
-      fix: `Give --timeout SECS, or see 'sigil mcp logs ${subject}'.`
+      // A remote server leaves no log here.
+      fix: remote ? "Give --timeout SECS." : `Give --timeout SECS, or see 'sigil mcp logs ${subject}'.`
     }
   }
   const { generation } = attempt
@@ -102,12 +108,18 @@ const probe = (totalMs: number) =>
     const registry = yield* Registry
     const startable = (yield* rows)
       .filter(({ state }) => state.state === "configured")
-      .map(({ entry }) => nameOf(entry))
-    const attempts = yield* connectAll(startable, totalMs)
+      .map(({ entry }) => ({
+        name: nameOf(entry),
+        remote: entry._tag === "Valid" && entry.declaration.endpoint._tag === "remote"
+      }))
+    const attempts = yield* connectAll(
+      startable.map(({ name }) => name),
+      totalMs
+    )
     // Judged when all have had their time: an odd server is often odd a little later.
     const found = startable.flatMap((subject, index) => {
       const attempt = attempts[index]
-      return attempt === undefined ? [] : [probed(subject, attempt, registry.status(subject), totalMs)]
+      return attempt === undefined ? [] : [probed(subject, attempt, registry.status(subject.name), totalMs)]
     })
     const left = (yield* registry.closeAll).filter(({ report }) => !report.complete)
     return [
