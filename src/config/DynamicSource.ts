@@ -5,7 +5,6 @@
  * no text with lines: positions are 1:1 of `servers`, and the field's path says where a fault is. A server that
  * lives in this process has no launch of its own; a label stands for its command.
  */
-import type { Json, JsonObject } from "../base/Json.ts"
 import type { DecodeContext } from "./DecodeEntry.ts"
 import { decodeJson } from "./DecodeJson.ts"
 import type { Decoded } from "./DecodeToml.ts"
@@ -18,8 +17,8 @@ export const DYNAMIC = "servers"
 
 /** One server as a value. */
 export interface DynamicEntry {
-  /** Keys as in `.mcp.json`. */
-  readonly entry: JsonObject
+  /** Keys as in `.mcp.json`; whatever else a program hands over is refused as an entry of a file would be. */
+  readonly entry: unknown
   /** Whether the server lives in this process; `entry` then names no command. */
   readonly inProcess: boolean
   /** `ide` for a server that an IDE declares. */
@@ -45,8 +44,11 @@ const located = (value: unknown, depth = 0): LocatedNode => {
   }
 }
 
-const labelled = (name: string, { entry, inProcess }: DynamicEntry): { readonly [key: string]: Json | undefined } =>
-  inProcess ? { ...entry, transport: "stdio", command: inProcessCommand(name) } : entry
+/** Never `undefined`: such an entry would be left out as if nobody had written it. */
+const labelled = (name: string, { entry, inProcess }: DynamicEntry): unknown =>
+  inProcess && typeof entry === "object"
+    ? { ...entry, transport: "stdio", command: inProcessCommand(name) }
+    : (entry ?? null)
 
 /** Decodes the values where the facts of a run are known. */
 export const decodeDynamic =

@@ -63,7 +63,7 @@ export interface StdioEntry extends CommonEntry {
 export interface RemoteEntry extends CommonEntry {
   /** https or wss; http and ws only to this very machine and without credentials. */
   readonly url: string
-  /** How to speak to it; `http` (Streamable HTTP) when absent. */
+  /** How to speak to it; when absent `ws` for a ws or wss URL, else `http` (Streamable HTTP). */
   readonly transport?: "http" | "sse" | "ws" | "http-json"
   /** Headers of each request; templates are expanded at the start. */
   readonly headers?: { readonly [name: string]: string }
@@ -89,10 +89,15 @@ export interface DynamicServers {
 }
 
 /** Whether the server lives in this process. */
-export const isInProcess = (entry: DynamicServer): entry is InProcessEntry => "inProcess" in entry
+export const isInProcess = (entry: DynamicServer): entry is InProcessEntry =>
+  isTable(entry) && "inProcess" in entry && typeof entry.inProcess === "function"
+
+/** Whether it is what its type says, a table of keys: a program without types may hand over anything. */
+const isTable = (entry: unknown): boolean => typeof entry === "object" && entry !== null && !Array.isArray(entry)
 
 /** The entry as the decoder of JSON files takes it. */
 export const entryOf = (given: DynamicServer): DynamicEntry => {
+  if (!isTable(given)) return { entry: given, inProcess: false }
   const { origin, ...whole } = given
   // Only JSON by its type; whatever else a caller slips in is refused by the decoder.
   if (!isInProcess(whole)) return { entry: whole as unknown as JsonObject, inProcess: false, origin }

@@ -9,7 +9,7 @@ import { assert } from "vitest"
 import * as HostEnvironment from "../../src/platform/HostEnvironment.ts"
 import { layerMemory as approvalsMemory } from "../../src/policy/ApprovalStore.ts"
 import { emptyApprovals } from "../../src/policy/ProjectApproval.ts"
-import type { DynamicServers } from "../../src/server/DynamicServers.ts"
+import type { DynamicServer, DynamicServers } from "../../src/server/DynamicServers.ts"
 import * as Library from "../../src/runtime/Library.ts"
 import { Registry } from "../../src/server/Registry.ts"
 import { headless } from "../../src/tools/Caller.ts"
@@ -89,6 +89,29 @@ describe("servers as values", () => {
         assert.include(yield* who("theirs"), "file")
       })
       yield* Effect.provide(program, layer)
+    })
+  )
+
+  it.effect("that are no tables of keys are broken entries, at the start and later", () =>
+    Effect.gen(function* () {
+      const bad: ReadonlyArray<unknown> = [null, undefined, 7, "node", true, ["node"], () => "node", Symbol("node")]
+      // What a program without types may hand over.
+      const servers = Object.fromEntries(bad.map((entry, index) => [`s${index}`, entry])) as unknown as DynamicServers
+      const program = Effect.gen(function* () {
+        const registry = yield* Registry
+        const isRefused = ({ code, text }: { readonly code: string; readonly text: string }): void => {
+          assert.equal(code, "SIGIL_CONFIG_INVALID")
+          assert.include(text, "expected a server entry")
+        }
+        for (const [index, entry] of bad.entries()) {
+          isRefused(yield* Effect.flip(registry.activate(`s${index}`)))
+          // As above.
+          isRefused(yield* Effect.flip(registry.declare("late", entry as DynamicServer)))
+        }
+        assert.include(yield* who("mine"), "value")
+      })
+      const mine = { inProcess: says("value"), ...allow }
+      yield* Effect.provide(program, Library.layerTest({ servers: { ...servers, mine } }))
     })
   )
 
