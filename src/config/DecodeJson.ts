@@ -7,6 +7,7 @@
 import { SECOND_MS } from "../base/Units.ts"
 import { decodeEntry, type DecodeContext, type EntryFormat, type TransportChoice } from "./DecodeEntry.ts"
 import { type Decoded, MAX_DECLARATIONS } from "./DecodeToml.ts"
+import { transportOfUrl } from "./EndpointUrl.ts"
 import type { FieldReader } from "./Fields.ts"
 import { childPath, duplicatesOf, type LocatedNode, type LocatedObject, propertyOf } from "./Located.ts"
 import { foundText, type Issue, kindText, toError } from "./Problem.ts"
@@ -33,12 +34,13 @@ const expected = '"stdio", "http", "sse", "ws" or "http-json"'
 const stringOf = (node: LocatedNode | undefined): string | undefined =>
   node?.kind === "string" ? node.value : undefined
 
-/** The value that inference gives: `type`, else by `command`, else by `url` (S section 1.3). */
+/** The value that inference gives: `type`, else by `command`, else by `url` and its scheme (S section 1.3). */
 const inferred = (reader: FieldReader): string | undefined => {
   const type = stringOf(propertyOf(reader.object, "type")?.value)
   if (type !== undefined && type !== "") return type === "streamable-http" ? "http" : type
   if (reader.has("command")) return "stdio"
-  return reader.has("url") ? "http" : undefined
+  const url = reader.object.properties.findLast(({ key }) => key === "url")
+  return url === undefined ? undefined : transportOfUrl(stringOf(url.value) ?? "")
 }
 
 const transportOf =

@@ -6,6 +6,7 @@
  */
 import { SECOND_MS } from "../base/Units.ts"
 import { decodeEntry, type DecodeContext, type EntryFormat } from "./DecodeEntry.ts"
+import { transportOfUrl } from "./EndpointUrl.ts"
 import type { FieldReader } from "./Fields.ts"
 import { type LocatedObject, propertyOf } from "./Located.ts"
 import { type Issue, kindText, toError } from "./Problem.ts"
@@ -32,10 +33,17 @@ const words = Object.keys(transports)
 const transportOf = (reader: FieldReader): "stdio" | RemoteTransport | undefined => {
   const property = reader.take("transport")
   if (property === undefined) {
+    const url = reader.has("command") ? undefined : propertyOf(reader.object, "url")?.value
+    const likely =
+      url === undefined
+        ? "stdio"
+        : url.kind === "string" && transportOfUrl(url.value) === "ws"
+          ? "ws"
+          : "streamable_http"
     reader.add(
       reader.missingPath("transport"),
       reader.object.at,
-      `the transport is missing; write transport = "${reader.has("url") && !reader.has("command") ? "streamable_http" : "stdio"}"`
+      `the transport is missing; write transport = "${likely}"`
     )
     return undefined
   }

@@ -23,7 +23,7 @@ import { addToJson, namesInJson, removeFromJson, setTrustInJson } from "./EditJs
 import { addToLists, type ListAdditions } from "./EditLists.ts"
 import { addToToml, appendRule, type Edited, namesInToml, removeFromToml, setTrustInToml } from "./EditToml.ts"
 import * as JsonText from "./JsonText.ts"
-import { record, toJson } from "./Located.ts"
+import { childPath, record, toJson } from "./Located.ts"
 import type { Paths } from "./Locations.ts"
 import type { Decision } from "./PermissionSettings.ts"
 import { nameOf, type Scope } from "./ServerDeclaration.ts"
@@ -152,7 +152,42 @@ const checkEntry = (target: EditTarget, name: string, text: string): ConfigError
         )
   if (Either.isLeft(decoded)) return decoded.left
   const entry = decoded.right.entries.find((candidate) => nameOf(candidate) === name)
-  return entry?._tag === "Broken" ? entry.broken.error : undefined
+  return entry?._tag === "Broken" ? unwritten(entry.broken.error, name) : undefined
+}
+
+/**
+ * The decoder's error without the places in a text that nobody will ever see: its fields count from the entry, and it
+ * has no line. What else is wrong stays in `details.further`, in the same way.
+ */
+const unwritten = (error: ConfigError, name: string): ConfigError => {
+  const roots = ["mcpServers", "mcp_servers", ""].map((key) => childPath(key, name))
+  const inEntry = (field: string): string => {
+    const root = /^mcp_servers\[\d+\]/.exec(field)?.[0] ?? roots.find((one) => field.startsWith(one)) ?? ""
+    return field.slice(root.length).replace(/^\./, "")
+  }
+  const shortened = (text: string, field: string): string =>
+    field !== "" && text.startsWith(`${field}: `)
+      ? `${inEntry(field)}${inEntry(field) === "" ? "" : ": "}${text.slice(field.length + 2)}`
+      : text
+  const { column: _, field = "", line: __, ...place } = error.where ?? {}
+  const further = error.details?.["further"]
+  return new ConfigError({
+    code: error.code,
+    reason: error.reason,
+    fix: error.fix,
+    candidates: error.candidates,
+    text: shortened(error.text, field),
+    where: { ...place, ...(inEntry(field) === "" ? {} : { field: inEntry(field) }) },
+    details: Array.isArray(further)
+      ? {
+          ...error.details,
+          further: further.map(({ field: also, text }: { readonly field: string; readonly text: string }) => ({
+            field: inEntry(also),
+            text
+          }))
+        }
+      : error.details
+  })
 }
 
 const namesIn = (target: EditTarget, text: string): Either.Either<ReadonlyArray<Json | undefined>, ConfigError> =>

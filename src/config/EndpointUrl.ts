@@ -18,5 +18,8 @@ export const urlFault = (text: string, transport: RemoteTransport): string | und
   return undefined
 }
 
+/** The transport of a URL whose entry names none. One whose scheme a variable fills in counts as HTTP. */
+export const transportOfUrl = (text: string): "ws" | "http" => (/^wss?:/i.test(text.trimStart()) ? "ws" : "http")
+
 /** Whether what is sent to this URL is encrypted. */
 export const isEncrypted = (text: string): boolean => /^(?:https|wss):/i.test(text)

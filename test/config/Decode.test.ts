@@ -173,6 +173,11 @@ describe("faults of JSON entries", () => {
   it("settings.json needs the transport and says which", () => {
     assert.include(broken(jsonEntry('{"command":"x"}', "user", false)).error.text, '"transport": "stdio"')
     assert.include(broken(jsonEntry('{"url":"https://h/"}', "user", false)).error.text, '"transport": "http"')
+    assert.include(broken(jsonEntry('{"url":"wss://h/"}', "user", false)).error.text, '"transport": "ws"')
+    assert.include(
+      broken(toml('[[mcp_servers]]\nname = "s"\nurl = "wss://h/"\n').entries[0]).error.text,
+      'transport = "ws"'
+    )
     assert.include(
       broken(jsonEntry('{"type":"sse","url":"https://h/"}', "user", false)).error.text,
       '"transport": "sse"'
@@ -236,6 +241,9 @@ describe("what entries decode to", () => {
     ['{"type":"sse","url":"https://h/"}', "sse"],
     ['{"transport":"ws","type":"sse","url":"wss://h/"}', "ws"],
     ['{"transport":"","url":"https://h/"}', "streamable_http"],
+    ['{"url":"wss://h/"}', "ws"],
+    ['{"url":"WS://localhost:1/"}', "ws"],
+    ['{"url":"${ANY}"}', "streamable_http"],
     ['{"transport":"http-json","url":"https://h/"}', "http-json"]
   ])("infers the transport of %s", (body, transport) => {
     const { endpoint } = valid(jsonEntry(body))

@@ -85,6 +85,84 @@ describe("sigil mcp add of a server on this machine", () => {
   })
 })
 
+describe("sigil mcp add of an address", () => {
+  it("infers WebSocket from its scheme", async () => {
+    await add("a", "wss://mcp.example.test/mcp")
+    await add("--scope", "local", "b", "ws://localhost:4000/mcp")
+    const { document } = await project.document("list", ["mcp", "list"])
+    assert.deepEqual(
+      document.servers.map(({ name, transport }) => [name, transport]),
+      [
+        ["a", "ws"],
+        ["b", "ws"]
+      ]
+    )
+  })
+
+  it.each([
+    ["https://169.254.169.254/latest", "No setting admits"],
+    ["https://metadata.google.internal/", "No setting admits"],
+    ["https://10.1.2.3/mcp", 'allowed_private_hosts = ["10.1.2.3"]'],
+    ["https://[fd00::1]/mcp", 'allowed_private_cidrs = ["fd00::1/128"]'],
+    ["ws://mcp.example.test/", "not encrypted"]
+  ])("says that %s will be refused, and how to admit it", async (url, what) => {
+    const notes = (await add("a", url)).document.notes.join("\n")
+    assert.include(notes, "will be refused")
+    assert.include(notes, what)
+    assert.include(readToml(), url)
+  })
+
+  it("says nothing of an address that may be called, or that a variable fills in", async () => {
+    for (const [index, url] of ["https://mcp.example.test/mcp", "https://${HOST}/mcp"].entries())
+      assert.notInclude((await add(`n${index}`, url)).document.notes.join("\n"), "refused")
+    fs.writeFileSync(toml(), web('"10.1.2.3"', '"10.0.0.0/8"'))
+    assert.notInclude((await add("a", "https://10.1.2.3/mcp")).document.notes.join("\n"), "refused")
+  })
+
+  it.each([
+    ["localhost:7701/mcp", "http://"],
+    ["127.0.0.1:7701", "http://"],
+    ["example.com/mcp", "https://"],
+    ["example.com:8443", "https://"],
+    ["www.example.com", "https://"],
+    ["10.0.0.1/mcp", "https://"]
+  ])("notes that %s is taken as a command", async (command, scheme) => {
+    const notes = (await add("a", command)).document.notes.join("\n")
+    assert.include(notes, `'${command}' is taken as a command; write ${scheme} in front of it`)
+    assert.notInclude((await add("b", "--", command)).document.notes.join("\n"), "taken as a command")
+  })
+
+  it("takes a command for a command", async () => {
+    fs.mkdirSync(path.join(project.root, "tools.d"))
+    fs.writeFileSync(path.join(project.root, "tools.d", "run"), "#!/bin/sh\n", { mode: 0o755 })
+    for (const [index, command] of ["server.py", "tools.d/run", "npx", "./a.b/c", "@scope/x", "C:\\x.exe"].entries())
+      assert.notInclude((await add(`n${index}`, command)).document.notes.join("\n"), "taken as a command", command)
+  })
+
+  it.each([
+    [["--transport", "http", "a", "wss://h.example.test/"], "URL: ", "url"],
+    [["--scope", "local", "a", "https://h.example.test/#x"], "URL: ", "url"],
+    [["--header", "Host=x", "a", "https://h.example.test/"], "--header Host: ", "http_headers.Host"],
+    [
+      ["--bearer-token-env-var", "1x", "a", "https://h.example.test/"],
+      "--bearer-token-env-var: ",
+      "bearer_token_env_var"
+    ],
+    [
+      ["--scope", "user", "--env", "SIGIL_GENERATION=1", "a", "node"],
+      "--env SIGIL_GENERATION: ",
+      "env.SIGIL_GENERATION"
+    ]
+  ])("names the option or argument of an entry that it refuses: %s", async (words, begins, field) => {
+    await add("other", "https://h.example.test/other")
+    const { code, document } = await project.document("error", ["mcp", "add", ...words])
+    assert.equal(code, 2)
+    assert.isTrue(document.error.message.startsWith(begins), document.error.message)
+    assert.deepEqual(document.error.where, { server: "a", field })
+    assert.notInclude(JSON.stringify(document), "mcp_servers")
+  })
+})
+
 describe("a remote server that is declared", () => {
   const entry = {
     url: `https://mcp.example.test/mcp?key=${TOKEN}`,

@@ -39,7 +39,7 @@ const shape = shapeOf({
     transport: {
       kind: "choice",
       choices: ["stdio", "http", "streamable_http", "sse", "ws", "http-json"],
-      summary: "How to speak to it; a command is stdio, a URL http."
+      summary: "How to speak to it; a command is stdio, a URL http or, by its scheme, ws."
     },
     env: { kind: "text", value: "KEY=VALUE", repeatable: true, summary: "Set a variable for the server." },
     "inherit-env": {

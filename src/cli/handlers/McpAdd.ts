@@ -2,7 +2,8 @@
 import * as Effect from "effect/Effect"
 import type { JsonObject } from "../../base/Json.ts"
 import { addServer, addToWebLists, type EditTarget, targetOf } from "../../config/Edit.ts"
-import { isEncrypted } from "../../config/EndpointUrl.ts"
+import { isSensitiveHeader } from "../../config/DecodeRemote.ts"
+import { transportOfUrl } from "../../config/EndpointUrl.ts"
 import { Locations } from "../../config/Locations.ts"
 import { accessLines, lackingAccess, loopbackHost } from "../../config/LoopbackAccess.ts"
 import { type Entry, nameOf, type Scope } from "../../config/ServerDeclaration.ts"
@@ -11,6 +12,8 @@ import { HostEnvironment } from "../../platform/HostEnvironment.ts"
 import * as Declarations from "../../runtime/Declarations.ts"
 import { grantedSecrets } from "../../server/GrantedSecrets.ts"
 import type { Input } from "../commands/McpAdd.ts"
+import { spokenFault } from "../AddFault.ts"
+import { refusalNote, schemeNote } from "../AddressNotes.ts"
 import type { Handler } from "../Handler.ts"
 import { Output } from "../Output.ts"
 import { quoted } from "../ServerRow.ts"
@@ -19,6 +22,9 @@ import { usage, type UsageError } from "../UsageError.ts"
 
 const path = ["mcp", "add"]
 const isUrl = (text: string): boolean => /^(?:https?|wss?):\/\//i.test(text)
+/** How a command or URL is spoken to. */
+const spokenTo = ({ args, options }: Input, url: boolean): string =>
+  options.transport ?? (url ? transportOfUrl(args.command) : "stdio")
 
 /** `KEY=VALUE` options as an object. */
 const pairs = (option: string, given: ReadonlyArray<string>): Effect.Effect<JsonObject, UsageError> =>
@@ -33,6 +39,16 @@ const pairs = (option: string, given: ReadonlyArray<string>): Effect.Effect<Json
   })
 
 const nonEmpty = <A extends object>(value: A): A | undefined => (Object.keys(value).length === 0 ? undefined : value)
+
+/** Nothing that `[web]` would have to say. */
+const noAccess = { allowed_private_hosts: [], allowed_private_cidrs: [] }
+
+/** Whether the entry sends something secret; never without encryption. */
+const withCredentials = ({ options }: Input): boolean =>
+  options.oauth ||
+  options["bearer-token-env-var"] !== undefined ||
+  options["env-header"].length > 0 ||
+  options.header.some((text) => isSensitiveHeader(text.split("=")[0]?.trim() ?? ""))
 
 /** Options that make sense for one kind of server only. */
 const misplaced = (input: Input, url: boolean): string | undefined => {
@@ -60,7 +76,7 @@ const entryOf = (input: Input, target: EditTarget, url: boolean): Effect.Effect<
   Effect.gen(function* () {
     const { args, options, tail } = input
     const toml = target.kind === "sigil.toml"
-    const transport = options.transport ?? (url ? "http" : "stdio")
+    const transport = spokenTo(input, url)
     const tomlTransports: { readonly [name: string]: string } = { http: "streamable_http", "http-json": "http_json" }
     const trust = {
       // A server that somebody else runs is not trusted like one's own (R section 11.2).
@@ -156,8 +172,19 @@ export const handler: Handler<Input> = (input) =>
         target,
         { name: args.name, fields: yield* entryOf(input, target, url) },
         { force: options.force, secretOf: grantedSecrets(facts.servers, host.get) }
-      )
-      const access = yield* loopbackAccess(loopback, facts.settings.web, options["allow-loopback"])
+      ).pipe(Effect.mapError((error) => (error._tag === "ConfigError" ? spokenFault(error) : error)))
+      const { web } = facts.settings
+      const access = yield* loopbackAccess(loopback, web, options["allow-loopback"])
+      const address = url
+        ? yield* refusalNote(args.command, {
+            credentials: withCredentials(input),
+            web,
+            granted: loopback === undefined ? noAccess : lackingAccess(web, loopback),
+            get: host.get
+          })
+        : input.dashes
+          ? []
+          : yield* schemeNote(args.command, host)
       const notes = [
         ...(options.scope === undefined && url
           ? ["A URL is declared for you (scope user); --scope says otherwise."]
@@ -173,9 +200,7 @@ export const handler: Handler<Input> = (input) =>
               `Remote servers of a project are refused until [mcp] project_remote = "approved" stands in ${locations.sigilToml}.`
             ]
           : []),
-        ...(url && loopback === undefined && !args.command.includes("${") && !isEncrypted(args.command)
-          ? ["It will be refused: without encryption only this machine may be called. Use https or wss."]
-          : []),
+        ...address,
         ...access
       ]
       yield* output.document("change", {
@@ -187,7 +212,7 @@ export const handler: Handler<Input> = (input) =>
         effective: "next_start",
         notes
       })
-      const kind = url ? (options.transport ?? "http") : "stdio"
+      const kind = spokenTo(input, url)
       yield* output.text([
         `Added '${args.name}' to scope ${target.scope} (${kind}): ${target.file}`,
         ...notes.flatMap((note) => note.split("\n")),
