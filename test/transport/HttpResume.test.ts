@@ -13,6 +13,7 @@ const plan: RemotePlan = {
   _tag: "remote",
   transport: "streamable_http",
   url: "https://mcp.example.com/mcp",
+  shown: "test",
   headers: [],
   rules: { allowedPrivateHosts: [], allowedPrivateCidrs: [], blockedDomains: [], allowedDomains: [] },
   proxyMode: "direct",

@@ -16,6 +16,7 @@ const planFor = (url: string, credential = false): RemotePlan => ({
   _tag: "remote",
   transport: "ws",
   url,
+  shown: "wss://test",
   headers: credential ? [{ name: "authorization", value: Redacted.make("Bearer t"), credential }] : [],
   rules: loopback,
   proxyMode: "direct",
