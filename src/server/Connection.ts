@@ -75,7 +75,7 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
   Effect.gen(function* () {
     const deadlines = yield* Deadline.make
     const ended = yield* Deferred.make<Terminal>()
-    const runtime = yield* Effect.runtime<never>()
+    const runtimeFork = Runtime.runFork(yield* Effect.runtime<never>())
     const server = options.server
     const pending = PendingRequests.make()
     const oddities: Oddities = {
@@ -102,7 +102,6 @@ export const make = (wire: Wire, options: ConnectionOptions): Effect.Effect<Conn
       // The cause may be ours (a deadline, a limit): what is behind the wire must go too. Idempotent.
       runtimeFork(wire.close)
     }
-    const runtimeFork = Runtime.runFork(runtime)
     /** What the server sends by itself can be blamed on a call only while that is the only one open. */
     const suspect = (): string | undefined => pending.only()?.[1].operation
     /** Whether the grants still stand; ends the connection when one does not. */
