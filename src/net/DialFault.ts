@@ -9,8 +9,8 @@ import type { Destination } from "./Destination.ts"
 import { errorCodeOf, type NetError, notSent, REFUSED } from "./NetError.ts"
 import type { Proxy, Route } from "./Proxy.ts"
 
-/** What happened, and what to do about it. */
-type Words = readonly [what: string, fix: string]
+/** What happened, and what to do about it; without that, whoever knows the server's name says it better. */
+type Words = readonly [what: string, fix?: string]
 
 const lost = (reason: string, host: string, [what, fix]: Words): NetError =>
   notSent("SIGIL_CONNECTION_LOST", reason, `The connection to '${host}' could not be opened: ${what}.`, fix)
@@ -18,10 +18,7 @@ const lost = (reason: string, host: string, [what, fix]: Words): NetError =>
 const NETWORK = "Check the connection to the network (VPN, firewall, proxy) and the address of the server."
 
 const systemWords: { readonly [code: string]: Words } = {
-  ECONNREFUSED: [
-    "nothing listens there (ECONNREFUSED)",
-    "Check whether the server is up, and the host and port of its URL."
-  ],
+  ECONNREFUSED: ["nothing listens there (ECONNREFUSED)"],
   ETIMEDOUT: ["nothing answered (ETIMEDOUT)", NETWORK],
   EHOSTUNREACH: ["the host cannot be reached (EHOSTUNREACH)", NETWORK],
   ENETUNREACH: ["the network cannot be reached (ENETUNREACH)", NETWORK],

@@ -27,6 +27,11 @@ export interface RemoteWire {
   /** Announcements may have been lost. */
   readonly missed: () => void
   readonly finish: (end: WireEnd) => void
+  /**
+   * The connection cannot be had: the requests that wait for it, or else the first one that comes, are told why; then
+   * the wire ends.
+   */
+  readonly refuse: (fault: DeliveryFault, waiting: ReadonlySet<Id>) => void
   readonly isEnded: () => boolean
   /** Runs work of the wire; by its id when it is a request's, which `abandon` interrupts. */
   readonly run: (work: Effect.Effect<void>, id?: Id) => void
@@ -56,6 +61,8 @@ export const make: Effect.Effect<RemoteWire> = Effect.gen(function* () {
   let receiver: Receiver | undefined
   let early: Array<() => void> = []
   let ended: WireEnd | undefined
+  /** Why there is no connection, while nobody has been told. */
+  let refusal: DeliveryFault | undefined
   const byId = new Map<Id, Fiber.RuntimeFiber<void>>()
   const all = new Set<Fiber.RuntimeFiber<void>>()
   /** Work that belongs to no request: notifications and answers on their way. */
@@ -74,6 +81,15 @@ export const make: Effect.Effect<RemoteWire> = Effect.gen(function* () {
     ended = end
     wake()
     receiver?.end(end)
+  }
+  const failed = (id: Id, fault: DeliveryFault): void => {
+    if (receiver !== undefined) receiver.failed?.(id, fault)
+    else early.push(() => receiver?.failed?.(id, fault))
+  }
+  const tell = (fault: DeliveryFault, waiting: Iterable<Id>): void => {
+    const { reason, status, text } = fault
+    for (const id of waiting) failed(id, fault)
+    finish({ reason, text, ...(status === undefined ? {} : { details: { http_status: status } }) })
   }
   const interrupt = (fibers: Iterable<Fiber.RuntimeFiber<void>>): Effect.Effect<void> =>
     Fiber.interruptAll([...fibers]).pipe(Effect.interruptible, Effect.timeoutOption(CLOSE_MS), Effect.asVoid)
@@ -95,15 +111,17 @@ export const make: Effect.Effect<RemoteWire> = Effect.gen(function* () {
       early.push(() => receiver?.message(text, bytes, about))
       return true
     },
-    failed: (id, fault) => {
-      if (receiver !== undefined) receiver.failed?.(id, fault)
-      else early.push(() => receiver?.failed?.(id, fault))
-    },
+    failed,
     missed: () => {
       if (ended === undefined) receiver?.missed?.()
     },
     waits: (id) => ended === undefined && (receiver?.waits?.(id) ?? true),
     finish,
+    refuse: (fault, waiting) => {
+      if (ended !== undefined) return
+      if (waiting.size > 0) tell(fault, waiting)
+      else refusal ??= fault
+    },
     isEnded: () => ended !== undefined,
     background: (work) => {
       const fiber = fork(Effect.interruptible(work))
@@ -134,7 +152,14 @@ export const make: Effect.Effect<RemoteWire> = Effect.gen(function* () {
         for (const deliver of kept) deliver()
         if (ended !== undefined) given.end(ended)
       },
-      send: (text, about) => ended === undefined && send(text, about),
+      send: (text, about) => {
+        if (ended !== undefined) return false
+        if (refusal === undefined) return send(text, about)
+        const fault = refusal
+        // Not at once: whoever sends expects no answer before it has sent.
+        queueMicrotask(() => tell(fault, about?.method === undefined || about.id === undefined ? [] : [about.id]))
+        return true
+      },
       abandon: drop,
       cancelsByClosing: perMessage,
       ...(agreed === undefined ? {} : { agreed }),

@@ -30,16 +30,15 @@ export const open = (plan: RemotePlan, client: Client): Effect.Effect<Wire, neve
     const clock = yield* Effect.clock
     const core = yield* RemoteWire.make
     const credential = plan.headers.some((header) => header.credential)
-    const endpoint = yield* Deferred.make<string, DeliveryFault>()
+    const endpoint = yield* Deferred.make<string>()
+    /** Requests that wait for the endpoint. */
+    const waiting = new Set<Id>()
+    let named = false
     let revision: Revision | undefined
 
     const end = (reason: string, text: string, fault?: DeliveryFault): void => {
-      const failed: DeliveryFault = fault ?? { code: "SIGIL_CONNECTION_LOST", reason, text, delivered: "no" }
-      Effect.runSync(Deferred.fail(endpoint, failed))
-      // Whoever waits for the endpoint is told first, and why; the end of the wire tells the others.
-      queueMicrotask(() =>
-        core.finish({ reason, text, details: failed.status === undefined ? {} : { http_status: failed.status } })
-      )
+      if (named) return core.finish({ reason, text })
+      core.refuse(fault ?? { code: "SIGIL_CONNECTION_LOST", reason, text, delivered: "no" }, waiting)
     }
     const name = (data: string): void => {
       const base = new URL(plan.url)
@@ -51,6 +50,8 @@ export const open = (plan: RemotePlan, client: Client): Effect.Effect<Wire, neve
         )
       }
       target.hash = ""
+      named = true
+      waiting.clear()
       Effect.runSync(Deferred.succeed(endpoint, target.href))
     }
     const read = (response: HttpResponse): Effect.Effect<void, NetError> =>
@@ -94,45 +95,44 @@ export const open = (plan: RemotePlan, client: Client): Effect.Effect<Wire, neve
         Effect.sync(() => {
           if (id !== undefined) core.failed(id, fault)
         })
+      if (id !== undefined && !named) waiting.add(id)
       return Deferred.await(endpoint).pipe(
-        Effect.matchEffect({
-          onFailure: failed,
-          onSuccess: (url) =>
-            client
-              .send({
-                method: "POST",
-                url,
-                headers: {
-                  "content-type": "application/json",
-                  ...(revision?.versionHeader === true && revision.version !== ""
-                    ? { "mcp-protocol-version": revision.version }
-                    : {})
-                },
-                body: text,
-                data: RemoteWire.dataKindOf(about)
-              })
-              .pipe(
-                Effect.flatMap((response) => {
-                  const { status } = response
-                  if (status >= 200 && status < 300) return Effect.ignore(response.text(MAX_IGNORED_BYTES))
-                  return response.text(MAX_ERROR_BYTES).pipe(
-                    Effect.catchAll(() => Effect.succeed("")),
-                    Effect.flatMap((body) =>
-                      failed(
-                        statusFault(status, {
-                          credential,
-                          error: errorIn(body),
-                          retryAfterMs: retryAfter(response.header("retry-after"), clock.unsafeCurrentTimeMillis())
-                        })
-                      )
+        Effect.flatMap((url) =>
+          client
+            .send({
+              method: "POST",
+              url,
+              headers: {
+                "content-type": "application/json",
+                ...(revision?.versionHeader === true && revision.version !== ""
+                  ? { "mcp-protocol-version": revision.version }
+                  : {})
+              },
+              body: text,
+              data: RemoteWire.dataKindOf(about)
+            })
+            .pipe(
+              Effect.flatMap((response) => {
+                const { status } = response
+                if (status >= 200 && status < 300) return Effect.ignore(response.text(MAX_IGNORED_BYTES))
+                return response.text(MAX_ERROR_BYTES).pipe(
+                  Effect.catchAll(() => Effect.succeed("")),
+                  Effect.flatMap((body) =>
+                    failed(
+                      statusFault(status, {
+                        credential,
+                        error: errorIn(body),
+                        retryAfterMs: retryAfter(response.header("retry-after"), clock.unsafeCurrentTimeMillis())
+                      })
                     )
                   )
-                }),
-                Effect.catchAll((error) => failed(RemoteWire.faultOf(error))),
-                Effect.timeoutOption(POST_MS),
-                Effect.asVoid
-              )
-        })
+                )
+              }),
+              Effect.catchAll((error) => failed(RemoteWire.faultOf(error))),
+              Effect.timeoutOption(POST_MS),
+              Effect.asVoid
+            )
+        )
       )
     }
     return core.wire({

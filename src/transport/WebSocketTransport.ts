@@ -42,13 +42,8 @@ export const open = (plan: RemotePlan, client: Client): Effect.Effect<Wire, neve
     const waiting = new Set<Id>()
     let socket: GuardedSocket | undefined
 
-    const refused = (error: NetError): void => {
-      const fault = upgradeFault(error, credential, clock.unsafeCurrentTimeMillis())
-      // Whoever waits is told first, and why; the end of the wire tells the others.
-      for (const id of waiting) core.failed(id, fault)
-      const details = fault.status === undefined ? {} : { details: { http_status: fault.status } }
-      core.finish({ reason: fault.reason, text: fault.text, ...details })
-    }
+    const refused = (error: NetError): void =>
+      core.refuse(upgradeFault(error, credential, clock.unsafeCurrentTimeMillis()), waiting)
     const adopt = (given: GuardedSocket): void => {
       socket = given
       waiting.clear()

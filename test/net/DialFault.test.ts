@@ -163,7 +163,7 @@ describe("a host", () => {
       const { port } = yield* Effect.scoped(serveRaw(() => undefined))
       const error = yield* failure(port, {}, "http")
       assert.strictEqual(error.reason, "connection_refused")
-      assert.include(error.fix, "host and port")
+      assert.include(error.text, "nothing listens there")
     })
   )
   it.scopedLive("that accepts and never speaks TLS is given up after the connect timeout", () =>
