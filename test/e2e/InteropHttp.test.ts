@@ -2,6 +2,8 @@
  * What sigil says on the wire to servers of the official SDKs, and what becomes of it when a server is another one the
  * next time; the transports that the SDKs do not serve; several servers side by side.
  */
+import * as http from "node:http"
+import type { AddressInfo } from "node:net"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import type { DynamicServers } from "../../src/index.ts"
 import * as Fakes from "../support/interop/Fakes.ts"
@@ -258,6 +260,32 @@ describe("transports of other servers", () => {
       await during({ peer: Host.remote(fake.url, { transport: "ws" }) }, async (host) => {
         assert.equal(Host.textOf(await host.call("peer", "echo", { text: "hello" })), "hello")
       })
+    })
+
+  for (const [what, answer, code] of [
+    ["never", undefined, "SIGIL_START_TIMEOUT"],
+    ["with 401", "HTTP/1.1 401 No", "SIGIL_SIGN_IN_NEEDED"],
+    ["with 404", "HTTP/1.1 404 No", "SIGIL_HTTP_STATUS"],
+    ["with 503", "HTTP/1.1 503 No", "SIGIL_HTTP_STATUS"]
+  ] as const)
+    it(`ws, where the server answers the upgrade ${what}, fails the start within its budget`, async () => {
+      const server = http.createServer().on("upgrade", (_request, socket) => {
+        // It ends when the other side does, and not before.
+        socket.on("error", () => undefined).on("end", () => socket.end())
+        socket.resume()
+        if (answer !== undefined) socket.end(`${answer}\r\ncontent-length: 0\r\n\r\n`)
+      })
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+      opened.push(() => new Promise((resolve) => void server.close(() => resolve())))
+      // A listening TCP server has an address with a port.
+      const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+      await during({ peer: Host.remote(url, { transport: "ws", startupTimeoutSecs: 1 }) }, async (host) => {
+        const failure: unknown = await host.activate("peer").catch((error: unknown) => error)
+        assert.deepInclude(failure, { code })
+        assert.notInclude(JSON.stringify(failure), "stdout")
+      })
+      // Completes when no connection is left.
+      await opened.pop()?.()
     })
 
   it("Streamable HTTP of a server that answers in JSON only and has no stream", async () => {
