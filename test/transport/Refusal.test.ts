@@ -17,6 +17,7 @@ const client: Client = {
 const planOf = (transport: "sse" | "ws"): RemotePlan => ({
   _tag: "remote",
   transport,
+  shown: "test",
   url: "https://mcp.example.com/mcp",
   headers: [],
   rules: { allowedPrivateHosts: [], allowedPrivateCidrs: [], blockedDomains: [], allowedDomains: [] },
