@@ -31,3 +31,9 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
 /** The own property `key` of a JSON object, never one of a prototype. */
 export const own = (object: JsonObject, key: string): Json | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined
+
+/** A key as a segment of a JSON pointer (RFC 6901, section 3). */
+export const pointerSegment = (key: string): string => key.replaceAll("~", "~0").replaceAll("/", "~1")
+
+/** The key that a segment of a JSON pointer stands for (RFC 6901, section 4). */
+export const pointerKey = (segment: string): string => segment.replaceAll("~1", "/").replaceAll("~0", "~")

@@ -7,6 +7,7 @@
  * form holds only those in between, and says on which side a shared one stands (`before`, `after`): it carries some
  * bits of the value and goes with it.
  */
+import { pointerSegment } from "../base/Json.ts"
 
 /** Shorter values are matched as whole strings only, and shorter forms not at all. */
 export const MIN_LENGTH = 6
@@ -111,9 +112,6 @@ const htmlForms = (value: string): ReadonlyArray<string> => {
   ]
 }
 
-/** A segment of a JSON pointer (RFC 6901). */
-const pointerForm = (value: string): string => value.replaceAll("~", "~0").replaceAll("/", "~1")
-
 /** All forms of a value worth searching for, each text once. */
 export const formsOf = (value: string): ReadonlyArray<Form> => {
   const forms = new Map<string, Form>()
@@ -122,7 +120,7 @@ export const formsOf = (value: string): ReadonlyArray<Form> => {
     ...jsonForms(value),
     ...urlForms(value),
     ...htmlForms(value),
-    pointerForm(value),
+    pointerSegment(value),
     Buffer.from(value).toString("latin1")
   ]
   // Servers repeat JSON and HTML inside of JSON text, so each form may be escaped once more.

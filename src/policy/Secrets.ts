@@ -10,7 +10,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { LosslessNumber } from "lossless-json"
-import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
+import { isJsonObject, type Json, type JsonObject, own, pointerSegment } from "../base/Json.ts"
 import { hideBy } from "../platform/DefectText.ts"
 import { hideInAnswer } from "./ResultTexts.ts"
 import * as SecretBytes from "./SecretBytes.ts"
@@ -50,7 +50,7 @@ export class Secrets extends Context.Tag("sigil/policy/Secrets")<
   }
 >() {}
 
-const pointer = (path: string, key: string): string => `${path}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`
+const pointer = (path: string, key: string): string => `${path}/${pointerSegment(key)}`
 
 /** Deeper values are hidden whole: nothing may be shown that was not looked at. */
 const MAX_DEPTH = 2_000

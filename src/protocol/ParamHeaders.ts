@@ -4,7 +4,7 @@
  * A tool whose annotations break a rule is left out of what can be called over HTTP: its calls would be refused by
  * every server that checks headers.
  */
-import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
+import { isJsonObject, type Json, type JsonObject, own, pointerSegment } from "../base/Json.ts"
 
 /** The property of a schema that names the header. */
 const ANNOTATION = "x-mcp-header"
@@ -54,12 +54,11 @@ export const paramHeadersOf = (inputSchema: JsonObject): ReadonlyArray<ParamHead
       found.push({ path, header: `mcp-param-${name.toLowerCase()}` })
     }
     for (const [key, value] of Object.entries(schema)) {
-      const inner = `${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`
+      const inner = `${pointer}/${pointerSegment(key)}`
       if (key === "properties" && isJsonObject(value)) {
         for (const [property, child] of Object.entries(value)) {
           if (!isJsonObject(child)) continue
-          const escaped = property.replaceAll("~", "~0").replaceAll("/", "~1")
-          const fault = walk(child, [...path, property], `${inner}/${escaped}`, reachable)
+          const fault = walk(child, [...path, property], `${inner}/${pointerSegment(property)}`, reachable)
           if (fault !== undefined) return fault
         }
       } else if (key !== "default" && key !== "const" && key !== "enum" && key !== "examples") {

@@ -59,6 +59,8 @@ export interface Attempt {
   readonly notices: Notices.Notices
   readonly requests: ServerRequests.ServerRequests
   readonly outcome: Negotiation.Outcome
+  /** What its spans say of it. */
+  readonly telemetry: Spans.ConnectionFacts
   /** Remembers that the session begins, for the span of its end. */
   readonly begin: (session: Spans.Session | undefined) => void
   /** Hands over what belongs to listening; set once the generation exists. */
@@ -71,7 +73,7 @@ const carrierOf = (plan: Plan): Negotiation.Facts["carrier"] => {
 }
 
 /** The facts of telemetry for a plan. */
-export const telemetryOf = (
+const telemetryOf = (
   admitted: Admitted,
   plan: Plan,
   id: GenerationId,
@@ -194,6 +196,7 @@ export const make = (
       notices,
       requests,
       outcome,
+      telemetry,
       begin: (begun) => {
         session = begun
       },

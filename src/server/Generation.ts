@@ -278,14 +278,7 @@ export const open = (
         })
         const first = Notices.declares(agreed.capabilities, "tools")
           ? yield* Spans.operation(
-              Attempt.telemetryOf(
-                admitted,
-                admitted.plan,
-                id,
-                secrets.redactText,
-                () => agreed.revision.version,
-                () => wire.session?.()
-              ),
+              opened.telemetry,
               "tools/list",
               lists.read("tools", { remainingMs: remaining, deadlineField: "startup_timeout_secs" })
             )

@@ -11,7 +11,7 @@ import { cut } from "../base/Cut.ts"
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
 import { ErrorCode } from "../protocol/JsonRpc.ts"
 import { ConnectionError } from "./ServerError.ts"
-import type { Asked, Asker, ServerRequestHandler } from "./Request.ts"
+import { askedInAnswer, type Asker, type ServerRequestHandler } from "./Request.ts"
 
 /** Rounds of one request; a server that always wants more is cut off. */
 export const MAX_ROUNDS = 16
@@ -75,16 +75,7 @@ export const gather = (
   Effect.gen(function* () {
     const { asker, handlers, operation, redact, server } = facts
     const answers: Array<readonly [string, JsonObject]> = []
-    let failure: ConnectionError | undefined
-    const asked: Asked = {
-      asker,
-      operation,
-      fail: (error) => {
-        failure ??= error
-      },
-      // Between two rounds no deadline runs.
-      unhurried: (effect) => effect
-    }
+    const { asked, failure } = askedInAnswer(asker, operation)
     for (const [key, method, params] of required.requests) {
       const handler = handlers.get(method)
       const answer =
@@ -97,7 +88,8 @@ export const gather = (
                   : invalid(server, operation, redact(message))
               )
             )
-      if (failure !== undefined) return yield* failure
+      const failed = failure()
+      if (failed !== undefined) return yield* failed
       answers.push([key, answer])
     }
     return Object.fromEntries(answers)

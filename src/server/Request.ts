@@ -63,6 +63,28 @@ export interface Asked {
   readonly unhurried: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
+/**
+ * What a request of the server is about that came inside an answer: no deadline runs meanwhile, so nothing has to stand
+ * still, and the first failure is kept for whoever gathers the answers.
+ */
+export const askedInAnswer = (
+  asker: Asker | undefined,
+  operation: string
+): { readonly asked: Asked; readonly failure: () => ConnectionError | undefined } => {
+  let failure: ConnectionError | undefined
+  return {
+    asked: {
+      asker,
+      operation,
+      fail: (error) => {
+        failure ??= error
+      },
+      unhurried: (effect) => effect
+    },
+    failure: () => failure
+  }
+}
+
 /** Answers one request of the server. Absent: -32601. */
 export type ServerRequestHandler = (
   params: JsonObject,

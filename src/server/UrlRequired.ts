@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
-import type { Asked, Asker, ServerRequestHandler } from "./Request.ts"
+import { askedInAnswer, type Asker, type ServerRequestHandler } from "./Request.ts"
 import { ConnectionError, type RemoteError } from "./ServerError.ts"
 
 /** Addresses of one error that are shown. */
@@ -46,21 +46,13 @@ export const consent = (
         "nobody can do that here.",
         "Set [mcp] elicitation_url = true in sigil.toml and call from a terminal."
       )
-    let failure: ConnectionError | undefined
-    const asked: Asked = {
-      asker,
-      operation,
-      fail: (given) => {
-        failure ??= given
-      },
-      // The request is answered already; no deadline runs.
-      unhurried: (effect) => effect
-    }
+    const { asked, failure } = askedInAnswer(asker, operation)
     for (const entry of wanted) {
       const answer = yield* handler({ ...entry, mode: "url" }, asked).pipe(
         Effect.mapError(({ message }) => required(server, operation, "url_elicitation_unavailable", message))
       )
-      if (failure !== undefined) return yield* failure
+      const failed = failure()
+      if (failed !== undefined) return yield* failed
       if (own(answer, "action") !== "accept")
         return yield* required(server, operation, "url_elicitation_declined", "the person declined.")
     }

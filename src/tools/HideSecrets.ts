@@ -5,7 +5,7 @@
  * call come from many places, so they are gone over once, where they leave the pipeline.
  */
 import type * as Context from "effect/Context"
-import type { Json } from "../base/Json.ts"
+import { type Json, pointerKey, pointerSegment } from "../base/Json.ts"
 import type { Secrets } from "../policy/Secrets.ts"
 import type { CallRefused } from "./CallRefused.ts"
 import type { CallError } from "./Pipeline.ts"
@@ -31,8 +31,8 @@ export const hideInPointer = (redact: (text: string) => string, pointer: string)
   redact(
     pointer
       .split("/")
-      .map((segment) => redact(segment.replaceAll("~1", "/").replaceAll("~0", "~")))
-      .map((segment) => segment.replaceAll("~", "~0").replaceAll("/", "~1"))
+      .map((segment) => redact(pointerKey(segment)))
+      .map(pointerSegment)
       .join("/")
   )
 

@@ -1,5 +1,5 @@
 /** Arguments that are null where a tool knows no null: models write it for "not given". Pure. */
-import { type JsonObject, own } from "../base/Json.ts"
+import { type JsonObject, own, pointerSegment } from "../base/Json.ts"
 
 /**
  * Arguments without those that are null where the tool wants another type and does not require one: models write null
@@ -14,7 +14,7 @@ export const withoutNulls = (
   const nulls = Object.keys(args).filter(
     (key) => args[key] === null && !(Array.isArray(required) && required.includes(key))
   )
-  const pointers = new Set(nulls.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`))
+  const pointers = new Set(nulls.map((key) => `/${pointerSegment(key)}`))
   if (!problems.every(({ path }) => pointers.has(path))) return undefined
   return Object.fromEntries(Object.entries(args).filter(([key]) => !nulls.includes(key)))
 }

@@ -6,7 +6,7 @@
  * section 9). One pass with an explicit stack stops at the first bound that is broken, so a huge or very deep
  * schema is refused in a moment. What a `$ref` names is walked as a schema too, wherever it stands.
  */
-import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
+import { isJsonObject, type Json, type JsonObject, own, pointerKey, pointerSegment } from "../base/Json.ts"
 import { KIB } from "../base/Units.ts"
 import { childRole, fault, inPlace, memberFault, type Role, shapes } from "./SchemaKeywords.ts"
 
@@ -68,14 +68,12 @@ interface Reference {
 const knownDialects = /^https?:\/\/json-schema\.org\/(?:draft\/2020-12|draft\/2019-09|draft-07)\/schema#?$/
 const digits = /^(?:0|[1-9]\d{0,8})$/
 
-const escape = (key: string): string => key.replaceAll("~", "~0").replaceAll("/", "~1")
-
 const pointer = (frame: Frame | undefined, key?: string): string => {
   const parts = key === undefined ? [] : [key]
   for (let at = frame; at?.parent !== undefined; at = at.parent) parts.push(at.key)
   return parts
     .toReversed()
-    .map((part) => `/${escape(part)}`)
+    .map((part) => `/${pointerSegment(part)}`)
     .join("")
 }
 
@@ -85,7 +83,7 @@ const follow = (root: JsonObject, fragment: string): Json | undefined => {
   for (const part of fragment.split("/").slice(1)) {
     let key: string
     try {
-      key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~")
+      key = pointerKey(decodeURIComponent(part))
     } catch {
       return undefined
     }

@@ -21,7 +21,7 @@ import * as Either from "effect/Either"
 import { isLosslessNumber } from "lossless-json"
 import { RE2JS } from "re2js"
 import { clip, escapeLine } from "../base/Display.ts"
-import { isJsonObject, type Json, type JsonObject, own } from "../base/Json.ts"
+import { isJsonObject, type Json, type JsonObject, own, pointerSegment } from "../base/Json.ts"
 import { near } from "../base/Near.ts"
 import { holdsLossless } from "../protocol/Codec.ts"
 import type { Misfit } from "./CallRefused.ts"
@@ -229,8 +229,6 @@ const plain = (value: Json): unknown => {
   )
 }
 
-const escape = (key: string): string => key.replaceAll("~", "~0").replaceAll("/", "~1")
-
 const shown = (text: string): string => clip(escapeLine(text), MAX_TEXT)
 
 /** What some keywords want, with the schema's own number or text. */
@@ -266,7 +264,7 @@ const misfit = (error: ErrorObject, root: JsonObject): Misfit => {
     return typeof value === "string" ? value : undefined
   }
   const at = (key: string | undefined, expectation: string): Misfit => ({
-    path: shown(key === undefined ? instancePath : `${instancePath}/${escape(key)}`),
+    path: shown(key === undefined ? instancePath : `${instancePath}/${pointerSegment(key)}`),
     expectation: shown(expectation),
     keyword
   })

@@ -18,7 +18,6 @@ import { MAX_FRAME_BYTES } from "../protocol/Framing.ts"
 import type { Id } from "../protocol/JsonRpc.ts"
 import type { Revision } from "../protocol/Revision.ts"
 import * as RemoteWire from "./RemoteWire.ts"
-import { errorIn, MAX_ERROR_BYTES, retryAfter, statusFault } from "./StatusFault.ts"
 import type { DeliveryFault, Outgoing, RemotePlan, Wire } from "./Transport.ts"
 
 /** Largest body of one JSON answer (spec section 6). */
@@ -252,18 +251,8 @@ export const open = (plan: RemotePlan, client: Client, jitter: () => number): Ef
       )
     }
     const refusal = (response: HttpResponse, id: Id): Effect.Effect<void> =>
-      response.text(MAX_ERROR_BYTES).pipe(
-        Effect.catchAll(() => Effect.succeed("")),
-        Effect.map((body) =>
-          core.failed(
-            id,
-            statusFault(response.status, {
-              credential,
-              error: errorIn(body),
-              retryAfterMs: retryAfter(response.header("retry-after"), clock.unsafeCurrentTimeMillis())
-            })
-          )
-        )
+      Effect.map(RemoteWire.refusalOf(response, { credential, now: () => clock.unsafeCurrentTimeMillis() }), (fault) =>
+        core.failed(id, fault)
       )
 
     /** What the server says of a message that no answer belongs to. */

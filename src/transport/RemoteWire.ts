@@ -9,8 +9,10 @@ import * as Fiber from "effect/Fiber"
 import * as Runtime from "effect/Runtime"
 import { type CleanupReport, nothingToClean } from "../platform/CleanupReport.ts"
 import type { Id } from "../protocol/JsonRpc.ts"
+import type { HttpResponse } from "../net/HttpResponse.ts"
 import type { DataKind } from "../net/Presenter.ts"
 import type { NetError } from "../net/NetError.ts"
+import { errorIn, MAX_ERROR_BYTES, retryAfter, statusFault } from "./StatusFault.ts"
 import type { DeliveryFault, Outgoing, Receiver, Wire, WireEnd } from "./Transport.ts"
 
 /** Longest time for ending what is under way, ms. */
@@ -214,6 +216,27 @@ export const dataKindOf = (about: Outgoing | undefined): DataKind => {
       return "connection_metadata"
   }
 }
+
+/** The fault of a request that an HTTP status answers, with the JSON-RPC error that its body may hold. */
+export const refusalOf = (
+  response: HttpResponse,
+  facts: {
+    /** Whether a credential went with the request. */
+    readonly credential: boolean
+    /** The time of day, ms. */
+    readonly now: () => number
+  }
+): Effect.Effect<DeliveryFault> =>
+  response.text(MAX_ERROR_BYTES).pipe(
+    Effect.catchAll(() => Effect.succeed("")),
+    Effect.map((body) =>
+      statusFault(response.status, {
+        credential: facts.credential,
+        error: errorIn(body),
+        retryAfterMs: retryAfter(response.header("retry-after"), facts.now())
+      })
+    )
+  )
 
 /** The fault of a request whose message or answer was lost on the way. */
 export const faultOf = ({ code, delivered, details, fix, reason, status, text }: NetError): DeliveryFault => ({

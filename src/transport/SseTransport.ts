@@ -16,7 +16,7 @@ import { MAX_FRAME_BYTES } from "../protocol/Framing.ts"
 import type { Id } from "../protocol/JsonRpc.ts"
 import type { Revision } from "../protocol/Revision.ts"
 import * as RemoteWire from "./RemoteWire.ts"
-import { errorIn, MAX_ERROR_BYTES, retryAfter, statusFault } from "./StatusFault.ts"
+import { retryAfter, statusFault } from "./StatusFault.ts"
 import type { DeliveryFault, Outgoing, RemotePlan, Wire } from "./Transport.ts"
 
 /** Body of the answer to a post; the answer itself comes on the stream. */
@@ -115,17 +115,9 @@ export const open = (plan: RemotePlan, client: Client): Effect.Effect<Wire, neve
               Effect.flatMap((response) => {
                 const { status } = response
                 if (status >= 200 && status < 300) return Effect.ignore(response.text(MAX_IGNORED_BYTES))
-                return response.text(MAX_ERROR_BYTES).pipe(
-                  Effect.catchAll(() => Effect.succeed("")),
-                  Effect.flatMap((body) =>
-                    failed(
-                      statusFault(status, {
-                        credential,
-                        error: errorIn(body),
-                        retryAfterMs: retryAfter(response.header("retry-after"), clock.unsafeCurrentTimeMillis())
-                      })
-                    )
-                  )
+                return Effect.flatMap(
+                  RemoteWire.refusalOf(response, { credential, now: () => clock.unsafeCurrentTimeMillis() }),
+                  failed
                 )
               }),
               Effect.catchAll((error) => failed(RemoteWire.faultOf(error))),

@@ -5,6 +5,7 @@
  * Rows run a few at a time; those that flood run alone afterwards, with the collector asked before and after, because
  * only then a figure of memory belongs to one row. Exit 1 when an invariant is broken.
  */
+import { inOrder } from "./InOrder.ts"
 import { fileURLToPath } from "node:url"
 import { MIB } from "../../src/base/Units.ts"
 import { overHttp } from "./http/Overview.ts"
@@ -54,18 +55,12 @@ const main = async (): Promise<number> => {
   const word = process.argv[2]
   const chosen = rows.filter(({ name, stage }) => word === undefined || name.includes(word) || stage === word)
   const results: Array<Result> = []
-  const waiting = new Map<Row, Result>()
-  /** Prints in the order of the table, whatever came first. */
-  const inOrder = (of: ReadonlyArray<Row>) => {
-    let at = 0
-    return (result: Result): void => {
+  /** Counts each, and prints it when its turn in the table has come. */
+  const told = (of: ReadonlyArray<Row>): ((result: Result) => void) => {
+    const print = inOrder(of, printResult)
+    return (result) => {
       results.push(result)
-      waiting.set(result.row, result)
-      for (let row = of[at]; row !== undefined; row = of[(at += 1)]) {
-        const next = waiting.get(row)
-        if (next === undefined) return
-        printResult(next)
-      }
+      print(result)
     }
   }
   process.stdout.write(
@@ -74,8 +69,8 @@ const main = async (): Promise<number> => {
   )
   print(["stage", "fault", "outcome", "ms", "bound", "survivors", "neighbour", "MiB rss/kept", ""])
   const [calm, floods] = [chosen.filter((row) => row.flood !== true), chosen.filter((row) => row.flood === true)]
-  await runRows(calm, server, AT_A_TIME, inOrder(calm))
-  await runRows(floods, server, 1, inOrder(floods))
+  await runRows(calm, server, AT_A_TIME, told(calm))
+  await runRows(floods, server, 1, told(floods))
 
   if (word === undefined) {
     process.stdout.write("\nNot applicable:\n")

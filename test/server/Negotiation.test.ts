@@ -10,14 +10,9 @@ import { Registry } from "../../src/server/Registry.ts"
 import type { MemoryServer } from "../../src/transport/MemoryTransport.ts"
 import { declared, type FakeRuntime, withFakes } from "../support/FakeRuntime.ts"
 import { fakeServer, type Received, tool } from "../support/FakeServer.ts"
-import { statelessServer, type StatelessParts } from "../support/StatelessServer.ts"
+import { key, meta, statelessServer, type StatelessParts } from "../support/StatelessServer.ts"
 import { settle } from "../support/Wires.ts"
 
-const meta = (message: Received | undefined): JsonObject => {
-  const found = message?.params?.["_meta"]
-  return isJsonObject(found) ? found : {}
-}
-const key = (name: string): string => `io.modelcontextprotocol/${name}`
 const modern = (parts: StatelessParts, more: Partial<FakeRuntime> = {}) =>
   withFakes({ servers: { a: statelessServer({ tools: [tool("t")], ...parts }) }, ...more })
 

@@ -13,15 +13,10 @@ import { Pipeline } from "../../src/tools/Pipeline.ts"
 import { Surfaces } from "../../src/tools/Surfaces.ts"
 import { declared, type FakeRuntime, withFakes } from "../support/FakeRuntime.ts"
 import { type Received, text, tool } from "../support/FakeServer.ts"
-import { statelessServer, type StatelessParts } from "../support/StatelessServer.ts"
+import { key, meta, statelessServer, type StatelessParts } from "../support/StatelessServer.ts"
 import { settle } from "../support/Wires.ts"
 
 const done = (words: string): JsonObject => ({ resultType: "complete", ...text(words) })
-const meta = (message: Received | undefined): JsonObject => {
-  const found = message?.params?.["_meta"]
-  return isJsonObject(found) ? found : {}
-}
-const key = (name: string): string => `io.modelcontextprotocol/${name}`
 const modern = (parts: StatelessParts, more: Partial<FakeRuntime> = {}) =>
   withFakes({ servers: { a: statelessServer({ tools: [tool("t")], ...parts }) }, ...more })
 const caller = (answer?: FormAnswer) => ({

@@ -1,5 +1,5 @@
 /** An in-process server of revision 2026-07-28 for tests: no handshake, each part replaceable. */
-import type { Json, JsonObject } from "../../src/base/Json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../src/base/Json.ts"
 import type { MemoryLink, MemoryServer } from "../../src/transport/MemoryTransport.ts"
 import type { Received } from "./FakeServer.ts"
 
@@ -50,3 +50,12 @@ export const statelessServer =
       respond({ error: { code: -32601, message: "Method not found" } })
     }
   })
+
+/** The `_meta` of a message that a server received. */
+export const meta = (message: Received | undefined): JsonObject => {
+  const found = message?.params?.["_meta"]
+  return isJsonObject(found) ? found : {}
+}
+
+/** A reserved key of `_meta`. */
+export const key = (name: string): string => `io.modelcontextprotocol/${name}`

@@ -4,6 +4,7 @@
  * Rows run a few at a time; those that flood run alone afterwards, with the collector asked before and after, because
  * only then a figure of memory belongs to one row. What is left in the process is looked for once all is closed.
  */
+import { inOrder } from "../InOrder.ts"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { MIB } from "../../../src/base/Units.ts"
 import { describeOutcome, KEPT_LIMIT_BYTES, PEAK_LIMIT_BYTES } from "../Invariants.ts"
@@ -62,18 +63,12 @@ export const overHttp = async (word: string | undefined): Promise<boolean> => {
   )
   const before = process.getActiveResourcesInfo()
   const results: Array<Result> = []
-  const waiting = new Map<Row, Result>()
-  /** Prints in the order of the table, whatever came first. */
-  const inOrder = (of: ReadonlyArray<Row>) => {
-    let at = 0
-    return (result: Result): void => {
+  /** Counts each, and prints it when its turn in the table has come. */
+  const told = (of: ReadonlyArray<Row>): ((result: Result) => void) => {
+    const print = inOrder(of, printResult)
+    return (result) => {
       results.push(result)
-      waiting.set(result.row, result)
-      for (let row = of[at]; row !== undefined; row = of[(at += 1)]) {
-        const next = waiting.get(row)
-        if (next === undefined) return
-        printResult(next)
-      }
+      print(result)
     }
   }
   process.stdout.write(
@@ -82,8 +77,8 @@ export const overHttp = async (word: string | undefined): Promise<boolean> => {
   )
   print(["moment", "era", "fault", "outcome", "ms", "then", "sent", "neighbour", "MiB rss/kept", ""])
   const [calm, floods] = [chosen.filter(({ flood }) => !flood), chosen.filter(({ flood }) => flood)]
-  await runRows(calm, AT_A_TIME, inOrder(calm))
-  await runRows(floods, 1, inOrder(floods))
+  await runRows(calm, AT_A_TIME, told(calm))
+  await runRows(floods, 1, told(floods))
   const left = await leftBesides(before)
 
   if (word === undefined) {
